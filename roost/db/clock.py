@@ -1,6 +1,6 @@
-"""The database's own clock, read; and told without asking each time.
+"""The database's own clock, read from the database or extrapolated from an earlier read.
 
-All who share a database go by its clock: those of their machines may differ by minutes.
+All daemons that share a database use its clock: those of their machines may differ by minutes.
 """
 
 import datetime
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from roost.db.engine import Session
 
 _NOW: Final = sa.select(database_now())
-_HOLDS: Final = 60.0  # seconds until a clock is read again: no machine's own drifts so far by then
+_HOLDS: Final = 60.0  # seconds until a clock is read again: local drift is negligible until then
 
 
 def now(session: "Session") -> datetime.datetime:
-    """Return the time by the clock of the database, which all who share it go by."""
+    """Return the time by the clock of the database."""
     found: datetime.datetime = session.execute(_NOW).scalar_one()
     return found
 
 
 class Reckoned:
-    """The clock of a database as it was last read, and as time has gone on here since.
+    """The clock of a database, extrapolated from its last read by a local clock.
 
-    Any thread may ask. It is right to the milliseconds that reading it takes.
+    Thread-safe. The error is the time that the read takes: milliseconds.
 
-    :param own: seconds that never go back
+    :param own: seconds on a clock that never goes back
     """
 
     def __init__(self, own: Callable[[], float] = boot_clock) -> None:
@@ -43,15 +43,15 @@ class Reckoned:
 
     @property
     def is_due(self) -> bool:
-        """Whether it was never read, or too long ago."""
+        """Whether it is unknown, or its last read is too old."""
         return self._read is None or self._own() - self._read[1] > _HOLDS
 
     def read(self, session: "Session") -> None:
-        """Read the clock of the database anew."""
+        """Read the clock of the database."""
         self._read = now(session), self._own()
 
     def now(self) -> datetime.datetime:
         """Return the time by the clock of the database; it must have been read."""
-        assert self._read is not None, "nobody has read the clock of this database yet"
+        assert self._read is not None, "the clock of this database was not read yet"
         then, at = self._read
         return then + datetime.timedelta(seconds=self._own() - at)

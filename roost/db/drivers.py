@@ -1,4 +1,4 @@
-"""How each kind of database is connected to: what its URL leaves open, and how long one waits.
+"""Engines for PostgreSQL, MariaDB/MySQL and SQLite: defaults of their URLs, and timeouts.
 
 Used by :mod:`roost.db.engine` only.
 """
@@ -19,18 +19,18 @@ from roost import concurrency
 from roost.db import errors
 
 _MYSQL: Final = ("mysql", "mariadb")
-_FRESH_SECONDS: Final = 0.5  # no server is back from a restart so soon
+_FRESH_SECONDS: Final = 0.5  # no server restarts so fast
 _OPENINGS: Final = 200  # tries, of a twentieth of a second each
 _GRACE_SECONDS: Final = 1  # for what the server says when it ends a statement
 
 
 @dataclasses.dataclass(frozen=True)
 class Timeouts:
-    """How long one waits for a server, in seconds: to connect, and for each of its answers.
+    """Timeouts for a server, in seconds: to connect, and for each of its answers.
 
-    ``answer`` None: as long as it takes. After that time the server ends a statement, and a
-    transaction of which it hears nothing, since its locks keep others waiting; a server that does
-    not is given up a second later.
+    ``answer`` None: no timeout. After that time the server ends a statement, and an idle
+    transaction, since its locks keep others waiting; if the server does not, the client closes the
+    connection a second later.
     """
 
     connect: float
@@ -65,10 +65,10 @@ def make_engine(url: sa.URL, *, connections: int, patience: Timeouts) -> sa.Engi
 
 
 def _completed(url: sa.URL, patience: Timeouts) -> sa.URL:
-    """Say what the URL leaves open.
+    """Return the URL with the defaults of what it leaves open.
 
-    Psycopg 3 cannot be made cooperative; under eventlet psycopg2 stands in for it. MySQL's "utf8",
-    which oslo.db would ask for, is not all of it.
+    Psycopg 3 cannot be made cooperative; under eventlet psycopg2 replaces it. MySQL's "utf8", which
+    oslo.db would set, lacks characters beyond the Basic Multilingual Plane.
     """
     if concurrency.selected() == concurrency.EVENTLET and url.drivername == "postgresql+psycopg":
         url = url.set(drivername="postgresql+psycopg2")
@@ -86,7 +86,7 @@ def _mysql_defaults(patience: Timeouts) -> dict[str, str]:
 
 
 def _postgresql_defaults(patience: Timeouts) -> dict[str, str]:
-    """TCP notices a server that vanished; one whose kernel still answers, psycopg's own clock."""
+    """TCP timeouts detect a lost server; psycopg's own a hung one whose kernel still answers."""
     defaults = {"connect_timeout": _whole(patience.connect)}
     if patience.answer is not None:
         milliseconds = math.ceil(1000 * patience.answer)
@@ -114,7 +114,7 @@ def _bound_answers(engine: sa.Engine, seconds: float) -> None:
 
 
 class _BoundedConnection(psycopg.Connection[Any]):
-    """Gives a server up that does not answer in time; libpq has no such bound."""
+    """Closes the connection to a server that does not answer in time; libpq has no such timeout."""
 
     answer_seconds: float
 
@@ -128,7 +128,7 @@ class _BoundedConnection(psycopg.Connection[Any]):
             return super().wait(gen, interval, timeout or self.answer_seconds)
         except psycopg.OperationalError:
             if time.monotonic() - begun >= self.answer_seconds:
-                self.close()  # an answer that comes later would be taken for that of another
+                self.close()  # a late answer would be taken for that of another statement
             raise
 
 
@@ -142,7 +142,7 @@ def _wait_bounded(engine: sa.Engine, seconds: float) -> None:
 
 
 def _bound_mariadb(engine: sa.Engine, seconds: float) -> None:
-    """Let the server end what nobody waits for any more; MySQL has no such bounds."""
+    """Let MariaDB end statements and transactions after the timeout; MySQL cannot."""
 
     @sa.event.listens_for(engine, "connect")
     def _on_connect(connection: Any, _record: Any) -> None:
@@ -155,10 +155,10 @@ def _bound_mariadb(engine: sa.Engine, seconds: float) -> None:
 
 
 def _read_committed(engine: sa.Engine) -> None:
-    """As PostgreSQL does by default. REPEATABLE READ locks gaps, where inserts deadlock.
+    """Set READ COMMITTED, PostgreSQL's default: REPEATABLE READ locks gaps, where inserts deadlock.
 
-    Said once to each connection: SQLAlchemy's own way says it anew, and takes it back, around every
-    transaction, and what the driver raises then comes to us as it is.
+    Set once per connection: SQLAlchemy's own option sets and resets it around every transaction,
+    and errors that the driver raises then reach us unwrapped.
     """
 
     @sa.event.listens_for(engine, "connect")
@@ -168,9 +168,9 @@ def _read_committed(engine: sa.Engine) -> None:
 
 
 def _ask_only_the_idle(engine: sa.Engine) -> None:
-    """Before a transaction a connection is asked whether it lives, unless it just said so.
+    """Ping a connection before a transaction, unless it was in use just before.
 
-    So a restart of the server costs no transaction, and a busy connection no round trip.
+    So a restart of the server fails no transaction, and a busy connection needs no round trip.
     """
     rested: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
     dialect: Any = engine.dialect
@@ -189,7 +189,7 @@ def _ask_only_the_idle(engine: sa.Engine) -> None:
 
 
 def _leave_standbys(engine: sa.Engine) -> None:
-    """Take a server that was a primary for one that is gone: all connections of the pool are."""
+    """Treat a read-only server (a former primary) as disconnected, with the whole pool."""
     dialect: Any = engine.dialect
     is_disconnect = dialect.is_disconnect
 
@@ -200,11 +200,11 @@ def _leave_standbys(engine: sa.Engine) -> None:
 
 
 def _sqlite_engine(url: sa.URL, connections: int) -> sa.Engine:
-    """Readers beside one writer; the next writer waits for its turn instead of failing.
+    """Allow readers beside one writer; the next writer waits instead of failing.
 
-    A transaction that reads first and writes later could not wait: its view would be stale. So
-    every transaction that may write takes the writer's place when it begins. Connections are kept:
-    the last one that closes would clear the write-ahead log each time.
+    A transaction that reads first and writes later could not wait: its snapshot would be stale. So
+    every transaction that may write takes the write lock when it begins. Connections stay open: the
+    last one that closes would clear the write-ahead log each time.
     """
     engine = sa.create_engine(
         url,
@@ -231,7 +231,7 @@ def _sqlite_engine(url: sa.URL, connections: int) -> sa.Engine:
 
 
 def _keep_log_ahead(connection: Any) -> None:
-    """Of several that open a new file at once all but one are told that it is locked, at once."""
+    """Set WAL mode, with retries: SQLite fails at once, without waiting, while another sets it."""
     for last in (*[False] * _OPENINGS, True):
         try:
             connection.execute("PRAGMA journal_mode=WAL")
@@ -244,9 +244,9 @@ def _keep_log_ahead(connection: Any) -> None:
 
 
 def _share_ssl_context(engine: sa.Engine) -> None:
-    """PyMySQL makes a TLS context per connection, 0.9 MB and 18 ms each, even when it is not used.
+    """Share one TLS context, and use TLS only if the URL configures it (``?ssl_ca=...``).
 
-    So there is TLS when the URL asks for it (``?ssl_ca=...``), with one context for all.
+    PyMySQL creates a context per connection, 0.9 MB and 18 ms each, even when it is not used.
     """
     shared: list[ssl.SSLContext] = []
 

@@ -1,4 +1,4 @@
-"""Engines and transactions: the one place that knows how a database is reached.
+"""Databases and transactions: connects to a database by URL, with retries.
 
 >>> @retried                                    # a step that may be repeated
 ... def start(self, uuid):
@@ -31,14 +31,14 @@ _RENEWED: Final = "renewed"
 
 
 class Database:
-    """One database, reached by URL. Connects on first use, so it may be made before a fork.
+    """One database, given by URL. Connects on first use, so it may be created before a fork.
 
-    What the URL says of its own accord (``?connect_timeout=3``) counts.
+    Options in the URL (``?connect_timeout=3``) override the parameters.
 
     :param connections: the size of the pool; as many threads may be in a transaction at once
-    :param connect_timeout: seconds in which a server must take a connection
-    :param answer_timeout: seconds in which it must answer each statement; None: it may take its
-        time. Whole seconds count with MariaDB and MySQL.
+    :param connect_timeout: seconds in which a server must accept a connection
+    :param answer_timeout: seconds in which it must answer each statement; None: no timeout. For
+        MariaDB and MySQL it is rounded up to whole seconds.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Database:
         self._patience = Timeouts(connect_timeout, answer_timeout)
         self._clock = clock.Reckoned()
         self._closed = False
-        self._renewed = 0  # how often; each connection knows of which time it is
+        self._renewed = 0  # number of renewals; each connection has the number at its creation
 
     @functools.cached_property
     def engine(self) -> sa.Engine:
@@ -76,11 +76,11 @@ class Database:
         """Run a transaction: committed at the end of the block, rolled back if it raises.
 
         :raises roost.exception.Unavailable: when the database cannot be reached
-        :raises roost.exception.Lost: when the connection broke on the way; it may be committed
-        :raises roost.exception.Deadlock: when the database gave another transaction the way
-        :raises roost.exception.Full: when the database takes no more connections now
-        :raises roost.exception.ReadOnly: when its server takes no writes; nothing was done
-        :raises roost.exception.Unfinished: when it had no time or no room for it; nothing was done
+        :raises roost.exception.Lost: when the connection broke meanwhile; it may be committed
+        :raises roost.exception.Deadlock: when it lost against another transaction
+        :raises roost.exception.Full: when the database accepts no more connections now
+        :raises roost.exception.ReadOnly: when its server accepts no writes; nothing was done
+        :raises roost.exception.Unfinished: when it timed out or lacked resources; nothing was done
         """
         return self._transaction(self.engine)
 
@@ -89,7 +89,7 @@ class Database:
         return self._transaction(self.engine.execution_options(reads=True))
 
     def write(self, step: Callable[[Session], R]) -> R:
-        """Do a step in a transaction of its own, again if it may not have happened."""
+        """Run a step in a transaction of its own, with the retries of :func:`retried`."""
 
         def transact() -> R:
             with self.begin() as session:
@@ -98,15 +98,15 @@ class Database:
         return retried(transact)()
 
     def now(self) -> datetime.datetime:
-        """Return the time by the database's clock, which is only asked where it was not lately.
+        """Return the time by the database's clock, extrapolated from its last read.
 
         Within a transaction and outside of one.
 
-        :raises roost.exception.Unavailable: when the database was not reached yet, and cannot be
+        :raises roost.exception.Unavailable: when it was never read, and cannot be reached now
         """
         if self._clock.is_unknown:
             with self.read():
-                pass  # as each transaction does, it reads the clock
+                pass  # each transaction reads the clock when it is due
         return self._clock.now()
 
     @contextlib.contextmanager
@@ -125,12 +125,12 @@ class Database:
             raise known from error
 
     def close(self) -> None:
-        """Close all connections; those in use are closed as soon as they are not any more."""
+        """Close all connections; those in use are closed when they are returned."""
         self._closed = True
         self._dispose()
 
     def renew(self) -> None:
-        """Let all that begins from now on connect anew; connections in use are closed after it."""
+        """Make new transactions connect anew; connections in use are closed when returned."""
         self._renewed += 1
         self._dispose()
 
@@ -143,18 +143,18 @@ class Database:
 
 
 def retried(step: Callable[P, R]) -> Callable[P, R]:
-    """Run a step again whose transaction may not have happened: see :class:`Retries`.
+    """Retry a step whose transaction may not have been committed: see :class:`Retries`.
 
-    For every step that writes; all must bear to be repeated, even after they were committed.
+    For every step that writes; it must be idempotent, even after a commit.
     """
     return _again(step, after=(Deadlock, Full, Lost))
 
 
 def retried_if_undone(step: Callable[P, R]) -> Callable[P, R]:
-    """Run a step again whose transaction has not happened, for sure.
+    """Retry a step whose transaction was certainly not committed.
 
-    For steps that do not bear to be repeated: what is made twice is there, what is deleted twice is
-    not.
+    For steps that are not idempotent: a second creation would find the first, a second deletion
+    would find nothing.
     """
     return _again(step, after=(Deadlock, Full, ReadOnly))
 
@@ -179,18 +179,18 @@ def _again(step: Callable[P, R], *, after: tuple[type[Unavailable], ...]) -> Cal
 
 
 class Retries:
-    """How long a step is tried again: for some seconds, at first nearly at once.
+    """Retries of a step: for some seconds, at first nearly at once.
 
-    The victim of a deadlock goes on when others are through, and who found no connection free when
-    one is. A server that broke a connection may be restarting, so it is waited for. One that could
-    not be reached from the first is away: that is told at once, and soon what others know to be
-    away.
+    The victim of a deadlock succeeds once the others have committed, a step without connection once
+    one is free. A server that broke a connection may be restarting, so the step waits for it. If
+    the first try cannot reach it, the step fails at once, and after ``HICCUP`` if its breaker is
+    open.
 
     :param error: why the first try failed
     """
 
     SECONDS = 8.0
-    HICCUP = 1.0  # for what others know to be away: their first looks are over by then
+    HICCUP = 1.0  # for an open breaker: its first probes are over by then
 
     def __init__(self, error: Unavailable) -> None:
         self._begun = time.monotonic()
@@ -199,9 +199,9 @@ class Retries:
         self.note(error)
 
     def note(self, error: Unavailable) -> None:
-        """Take note of a failed try.
+        """Record a failed try.
 
-        :raises roost.exception.Unavailable: this very error, when it is not to be tried again
+        :raises roost.exception.Unavailable: this error, when there is to be no further try
         """
         self._tries += 1
         self._was_there = self._was_there or isinstance(error, Full | Lost)
@@ -211,6 +211,6 @@ class Retries:
             raise error
 
     def wait(self) -> None:
-        """Sleep until the next try: longer each time, and never as long as others."""
+        """Sleep until the next try: longer each time, with jitter."""
         longest = min(0.005 * 2**self._tries, 1.0)
         time.sleep(longest * random.uniform(0.5, 1))  # noqa: S311 - no secret is made of it

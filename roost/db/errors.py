@@ -1,8 +1,8 @@
-"""What errors of drivers mean: a database is unavailable, or did not do what it was asked.
+"""Maps errors of drivers to exceptions: a database is unavailable, or did not run a statement.
 
-PostgreSQL is understood by its codes (SQLSTATE), MariaDB and MySQL by their numbers, SQLite by the
-names of its errors. Only an error of the connection itself is held against a database: a statement
-that it refused, cancelled or had no room for says that it is there.
+PostgreSQL's errors are classified by SQLSTATE, those of MariaDB and MySQL by number, those of
+SQLite by name. Only an error of the connection itself counts as unavailable: a database that
+refuses or cancels a statement, or lacks resources for it, is available.
 
 Used by :mod:`roost.db.engine` and :mod:`roost.db.drivers` only.
 """
@@ -15,7 +15,7 @@ from oslo_db import exception as db_exception
 
 from roost.exception import Deadlock, Full, Lost, ReadOnly, Unavailable, Unfinished
 
-# What drivers and pools raise that may be an error of the connection.
+# Exceptions of drivers and pools that may be errors of the connection.
 RAISED: Final = (db_exception.DBError, sa.exc.DBAPIError, sa.exc.TimeoutError)
 
 _CONFLICTS: Final = {"40001", "40P01"}  # could not serialize; deadlock
@@ -40,26 +40,26 @@ _MYSQL_UNFINISHED: Final = {
 
 _SQLITE_BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _SQLITE_UNFINISHED: Final = ("SQLITE_FULL", "SQLITE_INTERRUPT", "SQLITE_NOMEM", "SQLITE_IOERR")
-_FULL_WORDS: Final = ("too many clients", "too many connections", "remaining connection slots")
+_FULL_TEXTS: Final = ("too many clients", "too many connections", "remaining connection slots")
 _DEADLOCKED: Final = (db_exception.DBDeadlock, db_exception.DBConsistencyError)
 
 
 def meaning(error: Exception, *, name: str, begun: bool) -> Unavailable | None:
-    """Return what an error means to those who asked for a transaction; None: it is of their doing.
+    """Return the exception for an error; None: the caller of the transaction caused it.
 
     :param name: of the database, for the message
     :param begun: whether its server has begun a transaction
     """
-    for is_meant, kind, told in _MEANINGS:
+    for is_meant, kind, message in _MEANINGS:
         if is_meant(error, begun):
-            return kind(told.format(name, reason(error)))
+            return kind(message.format(name, reason(error)))
     return None
 
 
 def is_deadlock(error: BaseException | None) -> bool:
-    """Tell whether a transaction gave way to another.
+    """Return whether a transaction was rolled back in favour of another.
 
-    On MariaDB a deadlock also ends the savepoints, and their rollback fails on top of it.
+    On MariaDB a deadlock also ends the savepoints, so their rollback fails as well.
     """
     while error is not None:
         if isinstance(error, _DEADLOCKED) or _sqlstate(error) in _CONFLICTS:
@@ -71,7 +71,7 @@ def is_deadlock(error: BaseException | None) -> bool:
 
 
 def is_read_only(error: BaseException) -> bool:
-    """Tell whether a server takes no writes: it is a standby now, and another is the primary."""
+    """Return whether a server accepts no writes: it is a standby, and another is the primary."""
     number = _number(error)
     if number == _MYSQL_OPTION:
         said = str(_raised(error)).lower()
@@ -80,7 +80,7 @@ def is_read_only(error: BaseException) -> bool:
 
 
 def is_lost(error: BaseException) -> bool:
-    """Tell whether a connection that was there broke."""
+    """Return whether an established connection broke."""
     if (number := _number(error)) is not None:
         return number in _MYSQL_CUT_OFF
     if (sqlstate := _sqlstate(error)) is not None:
@@ -89,18 +89,18 @@ def is_lost(error: BaseException) -> bool:
 
 
 def is_full(error: BaseException) -> bool:
-    """Tell whether no more connections are taken.
+    """Return whether the server accepts no more connections.
 
-    PostgreSQL tells no code to those whom it does not let in.
+    PostgreSQL sends no code to clients that it does not accept.
     """
-    return _number(error) in _MYSQL_FULL or any(w in str(_raised(error)) for w in _FULL_WORDS)
+    return _number(error) in _MYSQL_FULL or any(w in str(_raised(error)) for w in _FULL_TEXTS)
 
 
 def is_unreachable(error: BaseException, *, begun: bool) -> bool:
-    """Tell whether a database is down, away, unknown or closed to us.
+    """Return whether a database is down, unreachable, unknown or refuses us.
 
     :param begun: whether its server has begun a transaction; psycopg has no code for its failures
-        to connect, and has none for what it refuses itself to send
+        to connect, nor for statements that it refuses to send
     """
     if isinstance(error, db_exception.DBNonExistentDatabase | sa.exc.TimeoutError):
         return True
@@ -113,7 +113,7 @@ def is_unreachable(error: BaseException, *, begun: bool) -> bool:
 
 
 def is_unfinished(error: BaseException) -> bool:
-    """Tell whether a statement was cancelled, or there was no room for it: it may do later."""
+    """Return whether a statement was cancelled, or lacked resources: it may succeed later."""
     sqlstate = _sqlstate(error) or ""
     return (
         _number(error) in _MYSQL_UNFINISHED
@@ -123,7 +123,7 @@ def is_unfinished(error: BaseException) -> bool:
 
 
 def reason(error: BaseException) -> str:
-    """Return what the driver said: what SQLAlchemy wraps around it has values of users."""
+    """Return the driver's own message, without the users' values that SQLAlchemy appends."""
     return str(_raised(error)).partition("\n[SQL: ")[0].strip()
 
 
@@ -154,19 +154,19 @@ _MEANINGS: Final[Sequence[tuple[Callable[[Exception, bool], bool], type[Unavaila
     (
         lambda error, _: is_deadlock(error),
         Deadlock,
-        "another transaction was in the way in {}; this one was ended",
+        "a conflict with another transaction in {}: this one was rolled back",
     ),
-    (lambda error, _: is_read_only(error), ReadOnly, "{} takes no writes now: {}"),
+    (lambda error, _: is_read_only(error), ReadOnly, "{} accepts no writes now: {}"),
     (lambda error, begun: begun and is_lost(error), Lost, "the connection to {} broke: {}"),
     (
         lambda error, begun: not begun and is_full(error),
         Full,
-        "{} takes no more connections: {}",
+        "{} accepts no more connections: {}",
     ),
     (
         lambda error, begun: is_unreachable(error, begun=begun),
         Unavailable,
         "the database {} cannot be reached: {}",
     ),
-    (lambda error, _: is_unfinished(error), Unfinished, "{} did not do it: {}"),
+    (lambda error, _: is_unfinished(error), Unfinished, "{} did not finish it: {}"),
 )

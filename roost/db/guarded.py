@@ -1,4 +1,4 @@
-"""A database behind a circuit breaker: not asked while it is unavailable."""
+"""A database behind a circuit breaker: it gets no transactions while it is unavailable."""
 
 import contextlib
 import functools
@@ -18,9 +18,9 @@ _IT_IS_THERE: Final = (exception.Deadlock, exception.ReadOnly, exception.Unfinis
 class GuardedDatabase(Database):
     """A database whose transactions pass a breaker first.
 
-    The breaker is told when the database cannot be reached, or its connection breaks: not when a
-    transaction loses to another, the server takes no writes or has no room for one, which others
-    may do without; nor of what else fails within its block.
+    The breaker counts a failure when the database cannot be reached or the connection breaks.
+    It does not count deadlocks, a read-only server or a lack of resources for a statement, nor any
+    other errors within the block.
     """
 
     def __init__(self, database: Database, breaker: CircuitBreaker) -> None:
@@ -31,20 +31,20 @@ class GuardedDatabase(Database):
 
     @functools.cached_property
     def engine(self) -> sa.Engine:
-        """What migrations stand on; nobody guards it."""
+        """The engine itself, for migrations: it bypasses the breaker."""
         return self._database.engine
 
     def begin(self) -> contextlib.AbstractContextManager[Session]:
         """Run a transaction: see :meth:`roost.db.engine.Database.begin`.
 
-        :raises roost.exception.Away: at once, and nothing was done
+        :raises roost.exception.Away: at once while the breaker is open; nothing was done
         """
         return self._guarded(reads=False)
 
     def read(self) -> contextlib.AbstractContextManager[Session]:
         """Run a transaction that only reads.
 
-        :raises roost.exception.Away: at once
+        :raises roost.exception.Away: at once while the breaker is open
         """
         return self._guarded(reads=True)
 
@@ -62,14 +62,14 @@ class GuardedDatabase(Database):
             except _IT_IS_THERE:
                 raise
             except exception.Unavailable as error:
-                if error is not inside:  # else another database's, or a bus's
+                if error is not inside:  # else it is an error of another database, or a bus
                     call.blame(error)
                 raise
 
     def knock(self) -> None:
-        """Ask whether the database is there.
+        """Probe the database.
 
-        :raises roost.exception.Unavailable: when it does not answer; from now on it is away
+        :raises roost.exception.Unavailable: when it does not answer; this opens the breaker
         """
         with self.read() as session:
             session.execute(_ANYTHING)
@@ -79,9 +79,9 @@ class GuardedDatabase(Database):
 
 
 def ask(database: Database) -> None:
-    """Connect anew and hear whether there is an answer; connections at rest may be dead.
+    """Probe a database by a new connection, since idle ones may be dead.
 
-    :raises roost.exception.Unavailable: when there is none
+    :raises roost.exception.Unavailable: when it does not answer
     """
     database.renew()
     with database.read() as session:

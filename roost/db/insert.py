@@ -1,4 +1,4 @@
-"""Insert a row unless it is there: the way to repeat a step without failing its transaction."""
+"""Inserts a row unless it exists, so that a repeated step does not fail its transaction."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,10 +13,10 @@ _SAYING_SO: dict[str, Any] = {"postgresql": postgresql.insert, "sqlite": sqlite.
 
 
 def insert_once(session: Session, table: sa.Table, values: Mapping[str, Any]) -> bool:
-    """Insert a row; False when one with the same unique key was there before.
+    """Insert a row; False when one with the same unique key exists.
 
     MariaDB and MySQL could ignore the conflict only together with every other error. There a
-    failed statement leaves the transaction whole, so the error itself is the answer.
+    failed statement does not abort the transaction, so the error itself is caught.
     """
     insert = _SAYING_SO.get(session.dialect.name)
     if insert is not None:

@@ -1,4 +1,4 @@
-"""Which instances a list asks for, be they rows of a cell or build requests not yet placed."""
+"""Filters and order of lists of instances, for rows of a cell and for build requests."""
 
 import dataclasses
 import datetime
@@ -47,16 +47,16 @@ class Wanted:
 
     :param equal: column -> values, one of which it must have
     :param like: column -> pattern that it must fit
-    :param between: column -> the first moment that will do, and the last
+    :param between: column -> the earliest time that matches, and the latest
     :param addresses: 4 or 6 -> pattern that an address of that version must fit
     :param states: (vm state, task state) pairs, one of which must hold
-    :param deleted: whether buried; None: either
-    :param put_away: whether deleted so that it can be restored; None: either
+    :param deleted: whether marked as deleted; None: either
+    :param put_away: whether soft-deleted; None: either
     :param changed_since: when it was last changed, or else created, at the earliest
     :param changed_before: the same, at the latest
-    :param with_user_data: whether it is to be read, too: it may be large
-    :param tags: groups of tags, of each of which one at least must be there
-    :param not_tags: groups of tags, of each of which one at least must be missing
+    :param with_user_data: whether to read the user data, which may be large
+    :param tags: groups of tags; of each group at least one tag must be present
+    :param not_tags: groups of tags; of each group at least one tag must be missing
     """
 
     equal: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
@@ -77,7 +77,7 @@ class Wanted:
 
     @property
     def is_exact(self) -> bool:
-        """Whether SQL alone can tell what passes."""
+        """Whether SQL alone can decide the filters."""
         return all(each.is_exact for each in (*self.like.values(), *self.addresses.values()))
 
 
@@ -85,8 +85,8 @@ class Wanted:
 class ListedInstance:
     """A listed instance; ``values`` are those of the order's columns, by which lists are merged.
 
-    Making the object costs more than reading its row, and of what is read for a merge much is
-    dropped: so ``load`` makes it when it is needed.
+    To make the object costs more than to read its row, and a merge drops many rows: so ``load``
+    makes it when it is needed.
     """
 
     uuid: str
@@ -106,13 +106,13 @@ def values_of(instance: Instance, order: Sequence[Sort]) -> list[Any]:
 
 
 def matches(instance: Instance, wanted: Wanted) -> bool:
-    """Tell whether an instance without a row passes the filters."""
+    """Return whether an instance of a build request passes the filters."""
     changed = instance.updated_at or instance.created_at
     has = set(instance.tags)
     return (
         not wanted.deleted
         and not wanted.put_away
-        and not wanted.addresses  # what has none yet has no row
+        and not wanted.addresses  # it has none before it has a row
         and all(_is_between(value_of(instance, n), *span) for n, span in wanted.between.items())
         and all(value_of(instance, name) in given for name, given in wanted.equal.items())
         and all(p.fits(value_of(instance, name)) for name, p in wanted.like.items())

@@ -1,4 +1,4 @@
-"""Histories that do not grow for ever: of all rows that belong together the newest are kept."""
+"""Limits histories: of all rows that belong together the newest are kept."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from roost.db.engine import Session
 
-_AT_ONCE: Final = 1000  # rows: what an earlier release has left goes bit by bit
+_AT_ONCE: Final = 1000  # rows per call: longer histories of earlier releases shrink step by step
 
 
 def keep(
@@ -16,10 +16,10 @@ def keep(
     count: int,
     *old: sa.ColumnElement[bool],
 ) -> None:
-    """Delete rows but the newest so many, by their ``id``; of very many the oldest go first.
+    """Delete all but the ``count`` newest rows by ``id``, the oldest first, at most ``_AT_ONCE``.
 
     :param mine: which rows belong together
-    :param old: conditions that a row must meet, too, to be deleted
+    :param old: further conditions for rows to be deleted
     """
     newest = sa.select(table.c.id).where(mine).order_by(table.c.id.desc())
     too_old = session.scalars(newest.offset(count).limit(1)).first()

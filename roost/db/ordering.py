@@ -1,7 +1,7 @@
-"""Pages in an order that is the same on every database, and in Python.
+"""Orders of pages that are the same on every database, and in Python.
 
-Lists of several databases are merged, so all must agree on what comes first: text is compared by
-code points whatever a database's language, and what is not set comes before everything else.
+Lists of several databases are merged, so all must have the same order: text is compared by code
+points whatever a database's collation, and NULL comes before everything else.
 """
 
 import dataclasses
@@ -36,10 +36,10 @@ class Key:
         return [key.desc() if self.descending else key.asc() for key in keys]
 
     def beyond(self, value: Any) -> sa.ColumnElement[bool]:
-        """Say that a row comes after one with ``value``."""
+        """Return the condition that a row comes after one with ``value``."""
         if value is None:
             return sa.false() if self.descending else self.column.is_not(None)
-        bound = sa.literal(value, self.column.type)  # a bare boolean is nothing to compare with
+        bound = sa.literal(value, self.column.type)  # SQLAlchemy compares no bare boolean
         if self.descending:
             further: sa.ColumnElement[bool] = self.column < bound
             return sa.or_(further, self.column.is_(None)) if self.nullable else further
@@ -51,7 +51,7 @@ class Key:
 
 
 def binary(session: Session, column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-    """Return a text column that compares by code points, any other as it is."""
+    """Return a text column with comparison by code points, any other column as it is."""
     collation = _BY_CODE_POINTS.get(session.dialect.name)
     if collation is None or not isinstance(column.type, sa.String):
         return column
@@ -59,7 +59,7 @@ def binary(session: Session, column: sa.ColumnElement[Any]) -> sa.ColumnElement[
 
 
 def after(keys: Sequence[Key], values: Sequence[Any]) -> sa.ColumnElement[bool]:
-    """Say that a row comes after the one that has ``values`` of ``keys``."""
+    """Return the condition that a row comes after the one with ``values`` of ``keys``."""
     ways = []
     for place, key in enumerate(keys):
         equal = [k.same(v) for k, v in zip(keys[:place], values[:place], strict=True)]
@@ -68,7 +68,7 @@ def after(keys: Sequence[Key], values: Sequence[Any]) -> sa.ColumnElement[bool]:
 
 
 class Ranked:
-    """What Python's sort needs to follow the same order; made by :func:`rank`."""
+    """A key for Python's sort with the same order; made by :func:`rank`."""
 
     __slots__ = ("_places",)
 

@@ -1,10 +1,9 @@
-"""Patterns that users look for, for which the Compute API documents regular expressions.
+"""Patterns in list filters, for which the Compute API documents regular expressions.
 
-What SQL's LIKE can say, as clients mostly ask (``web``, ``^web-.*$``), databases decide alone. Of
-any other expression they only select what begins as it does; the rest is looked at here, by RE2,
-whose time grows with the length of a text and nothing else: a database's own regular expressions
-can be made to run for ever. Case does not matter, and ``^`` and ``$`` are the ends of the whole
-text.
+Patterns that LIKE can express, the usual ones (``web``, ``^web-.*$``), the databases decide alone.
+For any other expression they only select rows by its literal beginning; RE2 checks these here, in
+time linear in the length of the text: a database's own regular expressions could be made to run for
+ever. Case does not matter, and ``^`` and ``$`` are the ends of the whole text.
 """
 
 import dataclasses
@@ -20,16 +19,16 @@ _MOST_MEMORY: Final = 1 << 20  # bytes that one expression may take
 _SIMPLE: Final = re.compile(r"\^?(?:\\[^\w\s]|\.\*|[^\\^$*+?()\[\]{}|])*\$?", re.DOTALL)
 _BEGINNING: Final = re.compile(r"(?:\\[^\w\s]|[^\\^$*+?()\[\]{}|.])*", re.DOTALL)
 _PART: Final = re.compile(r"\\.|\.\*|.", re.DOTALL)
-_OPTIONAL: Final = ("*", "?", "{")  # what stands before one of these need not be there
+_OPTIONAL: Final = ("*", "?", "{")  # the part before one of these is optional
 
 
 @dataclasses.dataclass(frozen=True)
 class Pattern:
-    """What a text must be like.
+    """A pattern for texts.
 
-    :param like: a pattern of SQL's LIKE with backslash as escape, which every text that fits meets
-    :param expression: the same as a regular expression of RE2
-    :param is_exact: whether a text that meets ``like`` fits for certain
+    :param like: a LIKE pattern with backslash as escape, which every fitting text matches
+    :param expression: the pattern as a regular expression of RE2
+    :param is_exact: whether every text that matches ``like`` fits
     """
 
     like: str
@@ -38,9 +37,9 @@ class Pattern:
 
     @classmethod
     def of(cls, said: str, *, from_start: bool = False) -> Self:
-        """Read what a user looks for.
+        """Make a pattern of a user's expression.
 
-        :param from_start: texts are to begin with it
+        :param from_start: texts must begin with it
         :raises roost.exception.Invalid: when it is no regular expression
         """
         expression = f"^(?:{said})" if from_start else said
@@ -76,7 +75,7 @@ def _check(said: str) -> None:
 
 
 def _like(said: str, *, from_start: bool) -> str:
-    """Say by LIKE what an expression does that has nothing but ``^``, ``$``, ``.`` and ``.*``."""
+    """Return the LIKE pattern of an expression with only ``^``, ``$``, ``.`` and ``.*``."""
     begins, ends = said.startswith("^"), re.search(r"(?<!\\)(?:\\\\)*\$\Z", said) is not None
     inner = said[begins : len(said) - ends]
     middle = "".join(map(_like_part, _PART.findall(inner)))
@@ -84,7 +83,7 @@ def _like(said: str, *, from_start: bool) -> str:
 
 
 def _selection(said: str, *, from_start: bool) -> str:
-    """Say by LIKE how everything begins that an expression finds, as far as that is plain."""
+    """Return a LIKE pattern for the literal beginning of all texts that an expression matches."""
     if "|" in said:
         return "%"
     begins = said.startswith("^")

@@ -1,4 +1,4 @@
-"""Which rows an audit looks at: those of a span of uuids, or of some that are named."""
+"""Selects the rows that an audit reads: those of a range of uuids, or of named ones."""
 
 import dataclasses
 from collections.abc import Collection, Iterator
@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 @dataclasses.dataclass(frozen=True)
 class UuidRange:
-    """All uuids from ``first`` on that come ``before`` another; "": from the first, to the last."""
+    """All uuids from ``first`` up to, but not including, ``before``; "": unbounded."""
 
     first: str = ""
     before: str = ""
@@ -21,7 +21,7 @@ Which = UuidRange | Collection[str]
 
 
 def spans(count: int, *, size: int) -> Iterator[UuidRange]:
-    """Divide all uuids into spans, so that each has about ``size`` of ``count`` random ones."""
+    """Divide all uuids into ranges, so that each has about ``size`` of ``count`` random ones."""
     digits = 0
     while 16**digits * size < count:
         digits += 1

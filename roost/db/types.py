@@ -14,7 +14,7 @@ LongText = sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
 
 
 class Uuid(sa.types.TypeDecorator[str]):
-    """A uuid as its 36 characters, compared byte by byte."""
+    """A uuid as a string of 36 characters, compared byte by byte."""
 
     impl = sa.String(36)
     cache_ok = True
@@ -27,15 +27,15 @@ class Uuid(sa.types.TypeDecorator[str]):
         return dialect.type_descriptor(sa.String(36))
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Ask for what no uuid is instead of other characters than ASCII.
+        """Replace characters beyond ASCII by "?", which no uuid has.
 
-        MariaDB refuses to compare those with a column that has none.
+        MariaDB refuses to compare them with an ASCII column.
         """
         return None if value is None else value.encode("ascii", "replace").decode("ascii")
 
 
 class StringList(sa.types.TypeDecorator[list[str]]):
-    """A list of words, as JSON; nothing is an empty one."""
+    """A list of strings, as JSON; NULL is an empty list."""
 
     impl = LongText
     cache_ok = True
@@ -48,7 +48,7 @@ class StringList(sa.types.TypeDecorator[list[str]]):
 
 
 class UtcDateTime(sa.types.TypeDecorator[datetime.datetime]):
-    """A point in time with microseconds, stored as UTC without zone, given back with it."""
+    """A time with microseconds, stored as UTC without time zone, returned with it."""
 
     impl = sa.DateTime
     cache_ok = True
@@ -70,12 +70,12 @@ class UtcDateTime(sa.types.TypeDecorator[datetime.datetime]):
 
 
 def utcnow() -> datetime.datetime:
-    """Return the time, with zone."""
+    """Return the local machine's time, with time zone."""
     return datetime.datetime.now(datetime.UTC)
 
 
-class database_now(sa.sql.functions.FunctionElement[datetime.datetime]):  # noqa: N801 - an SQL word
-    """The database's own clock, as a ``UtcDateTime``: one clock for all who share the database."""
+class database_now(sa.sql.functions.FunctionElement[datetime.datetime]):  # noqa: N801 - as in SQL
+    """The database's clock, as a ``UtcDateTime``: one clock for all daemons that share it."""
 
     type = UtcDateTime()
     inherit_cache = True

@@ -1,4 +1,4 @@
-"""Objects in text columns: their versioned primitives as JSON."""
+"""Serializes objects for text columns: their versioned primitives as JSON."""
 
 import functools
 import json
@@ -11,7 +11,7 @@ T = TypeVar("T", bound=RoostObject)
 
 
 def dump(value: RoostObject | None) -> str | None:
-    """Return what to store of an object."""
+    """Return the JSON text of an object."""
     return None if value is None else json.dumps(value.obj_to_primitive(), separators=(",", ":"))
 
 
@@ -20,23 +20,23 @@ def dump_list(values: Iterable[RoostObject]) -> str:
 
 
 def load(text: str | None) -> Any:
-    """Return the object that was stored, as unchanged."""
+    """Return the stored object, without changes marked."""
     return None if text is None else _object(json.loads(text))
 
 
 @functools.lru_cache(maxsize=1024)
 def load_shared(text: str | None) -> Any:
-    """Return the object that was stored; whoever asks for the same text gets the same object.
+    """Return the stored object; the same text gives the same object.
 
-    For values that many rows repeat, such as flavors. As a value it is never to be changed.
+    For values that many rows repeat, such as flavors. Callers must not change it.
     """
     return load(text)
 
 
 def peek(text: str, names: Collection[str]) -> dict[str, Any]:
-    """Return some plain fields of an object that was stored, without making it.
+    """Return some plain fields of a stored object, without creating the object.
 
-    A field that was not stored is not there.
+    Fields that were not stored are left out.
     """
     data = json.loads(text)[f"{RoostObject.OBJ_SERIAL_NAMESPACE}.data"]
     return {name: data[name] for name in names if name in data}

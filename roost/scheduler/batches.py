@@ -1,12 +1,12 @@
 """Carries out claim requests: decided one after another in memory, written in one transaction.
 
-What arrives together is done together (``GroupCommit``): whoever comes first does the work of all
-who wait.
+Concurrent requests share a transaction (``GroupCommit``): the thread that comes first does the work
+of all that wait.
 
-What is decided stands on what this process remembers of the hosts; the transaction locks the hosts
-and compares. Where another scheduler has changed one meanwhile, those concerned are judged again by
-what is true now, and decided again if they no longer fit. So any number of schedulers may run, and
-none gives away what is not there.
+Decisions use the hosts as cached in this process; the transaction locks the hosts and compares.
+Where another scheduler has changed a host meanwhile, its requests are checked again with the
+current values, and decided again if they no longer fit. So any number of schedulers may run, and
+none claims more than there is.
 """
 
 import collections
@@ -30,7 +30,7 @@ from roost.scheduler.table import HostTable, Members
 
 
 class Awaited(Protocol):
-    """An order that somebody waits for; carrying it out sets ``done``."""
+    """An order that a thread waits for; ``done`` is set once it is carried out."""
 
     done: bool
 
@@ -39,7 +39,7 @@ T = TypeVar("T", bound=Awaited)
 
 
 class _Seat(Generic[T]):
-    """A place in the queue: who waits here wakes when the order is done, or to do the work."""
+    """An entry of the queue: its thread wakes when the order is done, or to do the work."""
 
     def __init__(self, order: T) -> None:
         self.order = order
@@ -47,13 +47,13 @@ class _Seat(Generic[T]):
 
 
 class GroupCommit(Generic[T]):
-    """Lets threads hand in orders, and one of them at a time carry out what has come meanwhile.
+    """Collects the orders of threads; one thread at a time carries out all that are queued.
 
-    The others sleep until their own order is done, or until it is their turn to work.
+    The others sleep until their own order is done, or until they are the next to work.
 
-    :param carry_out: does a batch, and returns those to be done again with the next one; must not
-        raise, but note in each order how it went
-    :param most: orders in a batch; more than that would hold locks too long
+    :param carry_out: carries out a batch, and returns the orders to repeat in the next one; must
+        not raise, but set the error of each order
+    :param most: orders in a batch; more would hold locks too long
     """
 
     def __init__(self, carry_out: Callable[[list[T]], Sequence[T]], *, most: int = 100) -> None:
@@ -79,9 +79,9 @@ class GroupCommit(Generic[T]):
                 self._hand_over()
 
     def _work(self, own: _Seat[T]) -> None:
-        """Carry out one batch, and wake those whose orders are done.
+        """Carry out one batch, and wake the threads whose orders are done.
 
-        After an accident the others are back in the queue, or they would wait for ever.
+        After an error the other orders return to the queue, or their threads would wait for ever.
         """
         with self._entering:
             batch = [self._queue.popleft() for _ in range(min(self._most, len(self._queue)))]
@@ -98,7 +98,7 @@ class GroupCommit(Generic[T]):
                 seat.wake.set()
 
     def _hand_over(self) -> None:
-        """Let the next in the queue do the work, if there is any."""
+        """Wake the next thread in the queue, if any, to do the work."""
         with self._entering:
             self._busy = bool(self._queue)
             if self._queue:
@@ -106,16 +106,15 @@ class GroupCommit(Generic[T]):
 
 
 LOG = logging.getLogger(__name__)
-TRIES: Final = 25  # each lost race means that another scheduler did something
+TRIES: Final = 25  # each lost race means that another scheduler made progress
 
 
 class Batches:
     """Carries out batches of orders, one batch at a time.
 
-    ``counts`` says how many transactions there were, how many orders came, were done again, and
-    lost a race.
+    ``counts`` has the numbers of transactions, of orders, of those repeated, and of lost races.
 
-    :param table: the hosts in memory, of which this is the only user that decides
+    :param table: the hosts in memory; nothing else may claim from them
     :param clock: the time by the clock of the database
     """
 
@@ -135,7 +134,7 @@ class Batches:
         self.counts: collections.Counter[str] = collections.Counter()
 
     def carry_out(self, orders: Sequence[ClaimRequest]) -> list[ClaimRequest]:
-        """Do what can be done; return those to be done again, of which nothing is changed."""
+        """Carry out a batch; return the orders to repeat, which have changed nothing."""
         now, later = _one_per_instance(_readable(orders))
         self.counts["transactions"] += 1
         self.counts["orders"] += len(now)
@@ -143,10 +142,10 @@ class Batches:
         try:
             again = self._transact(now)
         except (claim_rows.ClaimMoved, exception.Deadlock) as error:
-            LOG.debug("another scheduler was faster: %s", error)
+            LOG.debug("lost a race against another scheduler: %s", error)
             self.counts["raced"] += 1
             again = [order for order in now if not order.done]
-        except Exception as error:  # noqa: BLE001 - those who wait are told
+        except Exception as error:  # noqa: BLE001 - the waiting threads raise it
             _fail(now, error)
         if again:
             self.counts["redone"] += len(again)
@@ -155,7 +154,7 @@ class Batches:
 
     @db_engine.retried
     def _transact(self, orders: Sequence[ClaimRequest]) -> list[ClaimRequest]:
-        orders = [order for order in orders if not order.done]  # some are, when it is repeated
+        orders = [order for order in orders if not order.done]  # a retry may find some done
         stale = self._table.stale()
         applied: list[ClaimRequest] = []
         try:
@@ -196,7 +195,7 @@ class Batches:
         orders: Sequence[ClaimRequest],
         applied: list[ClaimRequest],
     ) -> list[ClaimRequest]:
-        """Let each order decide; those that want a fresh look are returned."""
+        """Decide each order; return those that need fresh data."""
         again = []
         for order in orders:
             order.tries += 1
@@ -216,9 +215,9 @@ class Batches:
     def _compare(
         self, transaction: ClaimTransaction, applied: list[ClaimRequest]
     ) -> list[ClaimRequest]:
-        """Lock the hosts that change, and see to those that are not as they were remembered.
+        """Lock the hosts that change, and check orders again whose hosts differ from the cache.
 
-        Orders that no longer fit are taken out of ``applied`` and returned.
+        Orders that no longer fit are removed from ``applied`` and returned.
         """
         touched = {order: order.change.host_ids(transaction.hosts) for order in applied}
         ids = set().union(*touched.values())
@@ -262,8 +261,8 @@ class Batches:
         if row is None:
             return False
         hosts = self._table.hosts
-        remembered = (int(hosts.generation[row]), int(hosts.described[row]))
-        return remembered == (usage.generation, usage.described)
+        cached = (int(hosts.generation[row]), int(hosts.described[row]))
+        return cached == (usage.generation, usage.described)
 
     def _write(self, transaction: ClaimTransaction, applied: Sequence[ClaimRequest]) -> set[str]:
         """Write all changes; return the groups whose generation grew."""
@@ -290,7 +289,7 @@ class Batches:
 
 
 def _readable(orders: Iterable[ClaimRequest]) -> list[ClaimRequest]:
-    """Fail those that name no instances that anybody could look up: others wait in their batch."""
+    """Fail orders with malformed instances, so that they do not fail their batch."""
     found = []
     for order in orders:
         try:
@@ -305,7 +304,7 @@ def _readable(orders: Iterable[ClaimRequest]) -> list[ClaimRequest]:
 def _one_per_instance(
     orders: Sequence[ClaimRequest],
 ) -> tuple[list[ClaimRequest], list[ClaimRequest]]:
-    """Keep an order back that names an instance of one before it, whose outcome it must see."""
+    """Defer orders that name an instance of an earlier one, whose outcome they must see."""
     now: list[ClaimRequest] = []
     later: list[ClaimRequest] = []
     named: set[str] = set()
@@ -322,12 +321,12 @@ def _fail(orders: Iterable[ClaimRequest], error: Exception) -> None:
 
 
 def _without_hopeless(orders: Iterable[ClaimRequest]) -> list[ClaimRequest]:
-    """Give up those that lost too often."""
+    """Fail orders that lost a race too often."""
     hopeful = []
     for order in orders:
         if order.tries < TRIES:
             hopeful.append(order)
         else:
-            text = f"other schedulers were faster, {TRIES} times"
+            text = f"lost {TRIES} races against other schedulers"
             order.error, order.done = exception.Unavailable(text), True
     return hopeful

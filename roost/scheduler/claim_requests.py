@@ -1,4 +1,4 @@
-"""What may be done to claims: a request decides in memory, a transaction writes many at once."""
+"""Requests that change claims: each decides in memory, and one transaction writes many of them."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -17,13 +17,13 @@ LOG = logging.getLogger(__name__)
 
 
 class StaleRead(exception.Conflict):
-    """The answer would be no, but what is remembered may be old."""
+    """The request would fail, but by cached data that may be stale."""
 
 
 class ClaimRequest:
-    """One caller's wish. ``error`` is set when it cannot be had, ``done`` when nothing is to do.
+    """One caller's request. ``done`` is set when it is finished, ``error`` when it failed.
 
-    :param cell_uuid: the cell that the caller is confined to; None: it is not
+    :param cell_uuid: the cell to which the caller is confined; None: any
     """
 
     def __init__(
@@ -46,10 +46,10 @@ class ClaimRequest:
         return [*self.instance_uuids, *(hinted_instances(self.spec) if self.spec else ())]
 
     def check_cell(self, transaction: ClaimTransaction) -> None:
-        """See to it that a caller who is confined to a cell concerns no claim in another.
+        """Make sure that a caller confined to a cell changes no claim in another.
 
-        :raises StaleRead: when a fresh look may tell
-        :raises roost.exception.Forbidden: when it does
+        :raises StaleRead: when only fresh data can show it
+        :raises roost.exception.Forbidden: when a claim is in another cell
         """
         if self._cell_uuid is None:
             return
@@ -64,18 +64,18 @@ class ClaimRequest:
         if row is None and not transaction.fresh:
             raise StaleRead("a claim is on a host not seen yet")
         if row is None or transaction.hosts.one(row).cell_uuid != self._cell_uuid:
-            raise exception.Forbidden(f"{what} is of another cell than {self._cell_uuid}")
+            raise exception.Forbidden(f"{what} is in another cell than {self._cell_uuid}")
 
     def decide(self, transaction: ClaimTransaction) -> ClaimChange:
-        """Decide what changes; memory then has what hosts give.
+        """Decide what changes; resources of chosen hosts are taken in memory.
 
-        :raises StaleRead: when a fresh look may help
-        :raises roost.exception.RoostError: when it cannot be had
+        :raises StaleRead: when it may succeed with fresh data
+        :raises roost.exception.RoostError: when it fails
         """
         raise NotImplementedError
 
     def committed(self, transaction: ClaimTransaction) -> None:
-        """Take note that it is written."""
+        """Set the result after the commit."""
 
 
 class Select(ClaimRequest):
@@ -105,7 +105,7 @@ class Select(ClaimRequest):
         decision = transaction.driver.decide(request, transaction.hosts)
         if len(decision.chosen) < len(uuids):
             if not transaction.fresh:
-                raise StaleRead("other schedulers may have made room")
+                raise StaleRead("other schedulers may have released claims")
             raise explain.no_valid_host(request, decision, hosts=transaction.hosts)
         self._others = dict(zip(uuids, decision.alternates, strict=True))
         chosen = dict(zip(uuids, decision.chosen, strict=True))
@@ -125,7 +125,7 @@ class Select(ClaimRequest):
             )
 
     def _find_kept(self, transaction: ClaimTransaction) -> dict[str, int]:
-        """Return the rows of the hosts that instances hold claims on and keep."""
+        """Return the rows of hosts on which instances hold claims that they keep."""
         kept = {}
         for uuid in self.instance_uuids:
             claim = transaction.held.get(uuid)
@@ -145,7 +145,7 @@ class Select(ClaimRequest):
 
 
 class Move(ClaimRequest):
-    """A claim on ``to`` instead of the one the instance has, if it has one; see ``answer``."""
+    """A claim on ``to`` instead of the instance's current one, if any; ``answer`` has it."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class Move(ClaimRequest):
         (uuid,) = self.instance_uuids
         row = transaction.table.row_of(self._to.host, self._to.node)
         if row is None:
-            raise self._no(transaction, "it is not known")
+            raise self._no(transaction, "the host is not known")
         self._check_row(transaction, row, self._to.host)
         claim = transaction.held.get(uuid)
         if claim and claim.host_id == transaction.hosts.ids[row]:
@@ -191,7 +191,7 @@ class Move(ClaimRequest):
 
 
 class Release(ClaimRequest):
-    """Away with the claims of these instances (on ``host``, if one is named)."""
+    """Deletes the claims of these instances (on ``host``, if one is named)."""
 
     def __init__(
         self,
@@ -212,7 +212,7 @@ class Release(ClaimRequest):
 
 
 class Drop(ClaimRequest):
-    """Away with claims that are still exactly as they were seen."""
+    """Deletes claims that have not changed since they were read."""
 
     def __init__(self, claims: Sequence[Claim]) -> None:
         super().__init__([claim.instance_uuid for claim in claims])
@@ -226,10 +226,10 @@ class Drop(ClaimRequest):
 
 
 class Restore(ClaimRequest):
-    """Claims for what instances have on a host that hold none, whether it fits or not.
+    """Creates claims for instances on a host that have none, whether they fit or not.
 
     :param holdings: sizes by instance, as in a HostReport
-    :param details: what the claim of an instance holds of NUMA cells and devices, if anything
+    :param details: NUMA cells and devices of an instance, as JSON, if it has any
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The state of hosts and claims within one transaction, in which requests change it one by one."""
+"""The state of hosts and claims within one transaction, which its requests change one by one."""
 
 import collections
 import dataclasses
@@ -21,9 +21,9 @@ _LIMITED = ("vcpus", "pcpus", "memory_mb", "disk_gb")
 
 @dataclasses.dataclass
 class ClaimChange:
-    """What an order does to the claims: instances that get places, and claims that go.
+    """The changes of an order: instances that get hosts, restored claims, and deleted ones.
 
-    Memory has it already; the database gets it when the transaction writes.
+    They are applied in memory already; the transaction writes them to the database later.
     """
 
     request: Request | None = None
@@ -41,7 +41,7 @@ class ClaimChange:
         return made + self.restored
 
     def host_ids(self, hosts: HostColumns) -> set[int]:
-        """Return the hosts whose use changes."""
+        """Return the ids of the hosts whose usage changes."""
         gaining = {int(hosts.ids[place.row]) for place in self.gained.values()}
         return gaining.union(claim.host_id for claim in (*self.restored, *self.lost))
 
@@ -49,8 +49,8 @@ class ClaimChange:
 class ClaimTransaction:
     """Hosts, claims and groups as one transaction sees them.
 
-    :param held: the claims there are of all instances that the orders name
-    :param fresh: whether all changes of others were read in this very transaction
+    :param held: the existing claims of all instances that the orders name
+    :param fresh: whether all changes of other schedulers were read in this transaction
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class ClaimTransaction:
         placed: Sequence[int | None],
         alternates: int = 0,
     ) -> Request:
-        """Return the question for a driver; instances that move count as gone from their group."""
+        """Return the request for a driver; group counts leave out the instances that move."""
         moving = [uuid for uuid, row in zip(instance_uuids, placed, strict=True) if row is None]
         return Request.of(
             spec,
@@ -94,7 +94,7 @@ class ClaimTransaction:
         )
 
     def apply(self, change: ClaimChange) -> None:
-        """Let the next orders see what goes, and who joined its group; places are taken already."""
+        """Apply deleted and restored claims and group members; gained hosts are taken already."""
         for claim in change.lost:
             self._in_memory(claim, -1)
         for claim in change.restored:
@@ -102,7 +102,7 @@ class ClaimTransaction:
         self._count(change, 1)
 
     def revert(self, change: ClaimChange) -> None:
-        """Undo :meth:`apply`, and give the places back."""
+        """Undo :meth:`apply`, and free the resources of the gained hosts."""
         if change.request is not None:
             engine.undo(change.request, self.hosts, list(change.gained.values()))
         for claim in change.lost:
@@ -112,7 +112,7 @@ class ClaimTransaction:
         self._count(change, -1)
 
     def redo(self, change: ClaimChange) -> bool:
-        """Do a reverted change again on hosts that were read anew; tell whether it still fits."""
+        """Apply a reverted change again on freshly read hosts; return whether it still fits."""
         if change.request is not None and not self._take_again(change, change.request):
             return False
         self.apply(change)
@@ -138,7 +138,7 @@ class ClaimTransaction:
         for claim in filter(None, map(self.held.get, moving)):
             if claim.group_uuid == uuid:
                 counts[claim.host_id] -= 1
-        return self.table.by_row(+counts)  # without those that have none left
+        return self.table.by_row(+counts)  # without zero counts
 
     def _rows_of(self, instance_uuids: Sequence[str]) -> dict[str, int]:
         found = {uuid: self.held[uuid].host_id for uuid in instance_uuids if uuid in self.held}
@@ -157,7 +157,7 @@ class ClaimTransaction:
             )
 
     def _count(self, change: ClaimChange, sign: int) -> None:
-        """Note who joins and leaves groups; restored claims know of none."""
+        """Count members that join and leave groups; restored claims have no group."""
         group = change.request.spec.group if change.request else None
         if group is not None:
             for place in change.gained.values():
@@ -168,7 +168,7 @@ class ClaimTransaction:
 
 
 def selection(hosts: HostColumns, row: int, *, claimed: Placement | None = None) -> Selection:
-    """Return a host as others are told of it; ``claimed`` has what a claim holds there."""
+    """Return the Selection of a host; ``claimed`` is the placement that a claim holds there."""
     one = hosts.one(row)
     held = claimed.held if claimed else None
     return Selection.of(

@@ -1,4 +1,4 @@
-"""Gives, moves and takes claims: what the schedulers' interface does, as calls that wait."""
+"""Makes, moves and deletes claims: the blocking calls behind the schedulers' RPC interface."""
 
 import datetime
 import logging
@@ -20,7 +20,7 @@ _EXPIRED_AT_ONCE: Final = 500
 
 
 class Claims:
-    """Gives, moves and takes claims, of any number of callers at once.
+    """Makes, moves and deletes claims, for concurrent callers.
 
     :param clock: the time by the clock of the database
     """
@@ -49,7 +49,7 @@ class Claims:
         :param cell_uuid: here and below: refuse to touch claims in any other cell
 
         :raises roost.exception.NoValidHost: with the reasons
-        :raises roost.exception.Unavailable: when other schedulers were faster every time
+        :raises roost.exception.Unavailable: when it lost every race against other schedulers
         """
         order = Select(instance_uuids, spec=spec, alternates=alternates, cell_uuid=cell_uuid)
         try:
@@ -67,7 +67,7 @@ class Claims:
         to: Selection,
         cell_uuid: str | None = None,
     ) -> Selection:
-        """Give the instance a claim on ``to`` instead of the one it has, if it has one.
+        """Give the instance a claim on ``to`` instead of its current one, if any.
 
         :raises roost.exception.NoCapacity: when ``to`` cannot take it; nothing is changed then
         """
@@ -82,11 +82,11 @@ class Claims:
         host: str | None = None,
         cell_uuid: str | None = None,
     ) -> None:
-        """Let go of what these instances hold (on ``host``, if one is named)."""
+        """Delete the claims of these instances (on ``host``, if one is named)."""
         self._submit(Release(instance_uuids, host=host, cell_uuid=cell_uuid))
 
     def drop(self, claims: Sequence[Claim]) -> None:
-        """Let go of claims that are still exactly as they were seen."""
+        """Delete claims that have not changed since they were read."""
         self._submit(Drop(claims))
 
     def restore(
@@ -96,7 +96,7 @@ class Claims:
         *,
         places: Sequence[InstancePlace] = (),
     ) -> list[str]:
-        """Claim what instances without a claim have on a host; return who got one."""
+        """Create claims for instances of a host that have none; return those that got one."""
         details = {
             place.instance_uuid: HeldTopology.of(place.numa_topology, place.pci).to_json()
             for place in places
@@ -126,7 +126,7 @@ class Claims:
 
 
 def _log_refusal(order: ClaimRequest, spec: RequestSpec, error: exception.NoValidHost) -> None:
-    """Say in one line who is not placed, and why."""
+    """Log in one line which instances got no host, and why."""
     first, *others = order.instance_uuids
     LOG.info(
         "%s%s: request %s: %s; nearest: %s",
@@ -134,5 +134,5 @@ def _log_refusal(order: ClaimRequest, spec: RequestSpec, error: exception.NoVali
         f" and {len(others)} more" if others else "",
         spec.request_uuid,
         error.message,
-        nearest_misses(verdicts_of(error.details)) or "none can be told",
+        nearest_misses(verdicts_of(error.details)) or "unknown",
     )

@@ -1,4 +1,4 @@
-"""The scheduler as all others know it: its methods, its lists in pages, and a host's reports."""
+"""Clients of the scheduler: for the API level and for cells, and the reporter of a host."""
 
 import logging
 import threading
@@ -16,7 +16,7 @@ PROBE_SECONDS: Final = 5
 
 
 class SchedulerClient(Scheduler):
-    """The API level's only door to the schedulers: what they declare, plus whole lists.
+    """The API level's client of the schedulers: their RPC methods, and lists over all pages.
 
     :param bus: the scheduler bus
     """
@@ -30,14 +30,14 @@ class SchedulerClient(Scheduler):
             self.within(PROBE_SECONDS).list_hosts(context, limit=1)
         except exception.Unavailable as error:
             raise exception.Unavailable(
-                f"no scheduler can be asked: {error.message}; start roost-scheduler, or name its"
-                " bus in [scheduler] transport_url"
+                f"no scheduler answers: {error.message}; start roost-scheduler, or set its bus in"
+                " [scheduler] transport_url"
             ) from error
 
     def all_hosts(
         self, context: RequestContext, *, marker: str | None = None, page_size: int = PAGE
     ) -> Iterator[HostReport]:
-        """Yield every known host in order of host and node, asked for page by page.
+        """Yield every known host in order of host and node, page by page.
 
         :param marker: begin after this host
         """
@@ -48,7 +48,7 @@ class SchedulerClient(Scheduler):
     def all_claims(
         self, context: RequestContext, *, host: str | None = None
     ) -> Iterator[dict[str, Any]]:
-        """Yield every claim in order of instance uuid, asked for page by page.
+        """Yield every claim in order of instance uuid, page by page.
 
         :param host: only those on this host
         """
@@ -59,7 +59,7 @@ class SchedulerClient(Scheduler):
 
 
 class CellSchedulerClient(CellScheduler):
-    """The only door to the schedulers from within a cell.
+    """The cells' client of the schedulers.
 
     :param bus: the scheduler bus
     """
@@ -68,12 +68,11 @@ class CellSchedulerClient(CellScheduler):
 class Reporter:
     """Reports a host: soon after a change, otherwise once per interval, and one report at a time.
 
-    Several changes within ``pause`` seconds share a report. A report that the bus did not take is
-    not lost: the next one, after another ``pause``, says how things are by then. The first reports
-    come at growing intervals, since one may be cast before any scheduler listens. Any thread may
-    call both methods.
+    Several changes within ``pause`` seconds share a report. After a report that the bus did not
+    accept, the next one, after another ``pause``, has the state of that time. The first reports are
+    sent at growing intervals, since one may be cast before any scheduler listens. Thread-safe.
 
-    :param report: tells how the host is now; called for each report that is sent
+    :param report: returns the current report of the host; called for each report that is sent
     :param interval: seconds between two reports when nothing changes
     """
 
@@ -94,16 +93,16 @@ class Reporter:
         self._pending.set()
         self._sending = threading.Lock()
         self._tried_at: float | None = None
-        self._away = False
+        self._unavailable = False
 
     def changed(self) -> None:
-        """Note that the host is not any more as it was reported."""
+        """Mark the host as changed since its last report."""
         self._pending.set()
 
     def tick(self, now: float) -> bool:
-        """Send a report if one is due, and tell whether one was sent.
+        """Send a report if one is due, and return whether one was sent.
 
-        To be called several times per second at best, at least every few seconds.
+        Call it several times per second, or at least every few seconds.
 
         :param now: seconds on a clock that never goes back
         """
@@ -123,7 +122,7 @@ class Reporter:
     def _send(self, now: float) -> bool:
         self._tried_at = now
         self._quiet = min(2 * self._quiet, self._interval)
-        self._pending.clear()  # before looking: what changes from here on is another report
+        self._pending.clear()  # before the report is made: later changes need another one
         try:
             self._client.update_resource_stats(admin_context(), report=self._report())
         except exception.Unavailable as error:
@@ -132,13 +131,13 @@ class Reporter:
         except Exception:
             self._pending.set()
             raise
-        if self._away:
-            LOG.info("the scheduler bus is back: this host is reported again")
-            self._away = False
+        if self._unavailable:
+            LOG.info("the scheduler bus is available again: this host is reported")
+            self._unavailable = False
         return True
 
     def _keep(self, error: exception.Unavailable) -> None:
         self._pending.set()
-        if not self._away:
-            LOG.warning("this host could not be reported, will try on: %s", error)
-            self._away = True
+        if not self._unavailable:
+            LOG.warning("cannot report this host, will retry: %s", error)
+            self._unavailable = True

@@ -1,7 +1,7 @@
-"""Hosts as columns: what filters and weighers look at, whether at all hosts or at a few.
+"""Hosts as NumPy columns, which filters and weighers read, for all hosts or a few.
 
-Things that many hosts share have numbers (``Interned``), so that a column of them compares as one
-of numbers.
+Values that many hosts share have integer codes (``Interned``), so that a column of them compares as
+fast as one of integers.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ NOWHERE: Final = -1
 
 
 class Interned(Generic[T]):
-    """Each thing's number, given when it is first met."""
+    """Integer codes of values, assigned when a value is first learned."""
 
     def __init__(self) -> None:
         self._codes: dict[T, int] = {}
@@ -34,11 +34,11 @@ class Interned(Generic[T]):
         return len(self._things)
 
     def code(self, thing: T) -> int:
-        """Return the number of a thing, or one that no row has when it was never met."""
+        """Return the code of a value; :data:`NOWHERE`, which no row has, if it has none."""
         return self._codes.get(thing, NOWHERE)
 
     def learn(self, thing: T) -> int:
-        """Return the number of a thing, which gets one if it has none."""
+        """Return the code of a value, which gets one if it has none."""
         code = self._codes.setdefault(thing, len(self._things))
         if code == len(self._things):
             self._things.append(thing)
@@ -48,7 +48,7 @@ class Interned(Generic[T]):
         return np.array([self.learn(thing) for thing in things], dtype=np.int32)
 
     def only(self, codes: Codes) -> Codes:
-        """Forget all things but these, and return their new numbers."""
+        """Drop all values but these, and return their new codes."""
         kept = [self._things[code] for code in codes.tolist()]
         self._codes.clear()
         self._things.clear()
@@ -57,10 +57,10 @@ class Interned(Generic[T]):
     def __getitem__(self, code: int) -> T:
         return self._things[code]
 
-    def tell(
+    def map(
         self, codes: Codes, answer: Callable[[T], float | bool], *, kind: type[np.generic]
     ) -> npt.NDArray[np.generic]:
-        """Answer for every code; things are asked once each, however many rows have them."""
+        """Return ``answer`` for every code; it is called once per value, not once per row."""
         if len(codes) < len(self._things):
             return np.array([answer(self._things[code]) for code in codes.tolist()], dtype=kind)
         return np.array([answer(thing) for thing in self._things], dtype=kind).take(codes)
@@ -77,7 +77,7 @@ _NOTHING: Final[frozenset[str]] = frozenset()
 
 @dataclasses.dataclass(frozen=True)
 class Profile:
-    """What a host says of itself that many hosts have in common."""
+    """The part of a host's report that many hosts have in common."""
 
     hypervisor_type: str
     hypervisor_version: int
@@ -114,58 +114,58 @@ class Membership:
         return cls(ordered, tuple((each.uuid, each.version) for each in ordered))
 
     def values(self, name: str) -> list[str]:
-        """Return what each aggregate that has it says under this name in its metadata."""
+        """Return the values of this metadata key in all aggregates that have it."""
         return [each.metadata[name] for each in self.aggregates if name in each.metadata]
 
     def listed(self, name: str) -> frozenset[str]:
-        """Return what all aggregates say under this name, as lists with commas."""
+        """Return the items of this metadata key in all aggregates, as comma-separated lists."""
         return self._lists.get(name, _NOTHING)
 
     def names(self) -> Collection[str]:
-        """Return under which names anything is said."""
+        """Return the metadata keys of all aggregates."""
         return self._lists.keys()
 
     @functools.cached_property
     def _lists(self) -> Mapping[str, frozenset[str]]:
         names = {name for each in self.aggregates for name in each.metadata}
-        return {name: frozenset(_words(",".join(self.values(name)))) for name in names}
+        return {name: frozenset(_items(",".join(self.values(name)))) for name in names}
 
     def smallest(self, name: str) -> float | None:
-        """Return the smallest number under this name, None if none is told; others are ignored."""
+        """Return the smallest number of this metadata key, or None; other values are ignored."""
         numbers = [_number(text) for text in self.values(name)]
         return min((number for number in numbers if number is not None), default=None)
 
 
 class Shared:
-    """What all rows, and all views of them, have in common."""
+    """The codes that all rows, and all views of them, share."""
 
     def __init__(self) -> None:
         self.names: Interned[str] = Interned()
         self.profiles: Interned[str] = Interned()
         self.memberships: Interned[Membership] = Interned()
-        self._told: set[str] = set()
-        self._heard = 0
+        self._keys: set[str] = set()
+        self._scanned = 0
 
     def says(self, name: str) -> bool:
-        """Tell whether any aggregate has this name in its metadata; costs next to nothing."""
-        for code in range(self._heard, len(self.memberships)):
+        """Return whether any aggregate has this metadata key; cheap, since keys are cached."""
+        for code in range(self._scanned, len(self.memberships)):
             for each in self.memberships[code].aggregates:
-                self._told.update(each.metadata)
-        self._heard = len(self.memberships)
-        return name in self._told
+                self._keys.update(each.metadata)
+        self._scanned = len(self.memberships)
+        return name in self._keys
 
-    def listen_anew(self) -> None:
-        """Find out again what aggregates say."""
-        self._told.clear()
-        self._heard = 0
+    def rescan(self) -> None:
+        """Drop the cached metadata keys."""
+        self._keys.clear()
+        self._scanned = 0
 
 
 class Columns:
     """Element i of each column is the same host.
 
     ``capacity`` and ``used`` have a line per resource, in the order of ``RESOURCES``. Names are
-    kept as numbers: use :meth:`having` and :meth:`name`. What many hosts share is asked once for
-    each kind of host: :meth:`by_profile`, :meth:`by_membership`.
+    stored as codes: use :meth:`having` and :meth:`name`. Values that many hosts share are evaluated
+    once for each kind of host: :meth:`by_profile`, :meth:`by_membership`.
     """
 
     shared: Shared
@@ -195,12 +195,12 @@ class Columns:
         return self.shared.names[int(getattr(self, column)[row])]
 
     def having(self, column: str, name: str) -> Mask:
-        """Tell which rows have this host, node, cell or zone."""
+        """Return which rows have this host, node, cell or zone."""
         found: Mask = getattr(self, column) == self.shared.names.code(name)
         return found
 
     def capacity_of(self, resource: str) -> Ints:
-        """Return how much of a resource instances may have altogether."""
+        """Return how much of a resource instances may have in all, overcommit included."""
         line: Ints = self.capacity[LINES[resource]]
         return line
 
@@ -210,54 +210,54 @@ class Columns:
         return line
 
     def free(self, resource: str) -> Ints:
-        """Return what is left of a resource; negative where more is used than there is."""
+        """Return how much of a resource is free; negative where more is used than there is."""
         line = LINES[resource]
         left: Ints = self.capacity[line] - self.used[line]
         return left
 
     def largest(self, resource: str) -> int:
-        """Return the greatest capacity of all hosts that are known, whatever rows these are."""
+        """Return the greatest capacity among all known hosts, also those not in these rows."""
         raise NotImplementedError
 
     @property
     def whole(self) -> "Columns":
-        """All hosts that are known, whatever rows these are."""
+        """All known hosts, also those not in these rows."""
         raise NotImplementedError
 
     def numbers_at(self, numbers: Mapping[int, int]) -> Ints:
-        """Return a column of numbers that are told by row of :attr:`whole`; 0 elsewhere."""
+        """Return a column of numbers given by row of :attr:`whole`; 0 elsewhere."""
         raise NotImplementedError
 
     def by_profile(self, answer: Callable[[Profile], bool]) -> Mask:
-        """Answer for every host by its profile."""
+        """Return ``answer`` for every host by its profile."""
         profiles = self.shared.profiles
-        told = profiles.tell(self.profile, lambda text: answer(Profile.parse(text)), kind=np.bool_)
-        return told.astype(np.bool_, copy=False)
+        found = profiles.map(self.profile, lambda text: answer(Profile.parse(text)), kind=np.bool_)
+        return found.astype(np.bool_, copy=False)
 
     def by_membership(self, answer: Callable[[Membership], bool]) -> Mask:
-        """Answer for every host by the aggregates that it is in."""
-        told = self.shared.memberships.tell(self.membership, answer, kind=np.bool_)
-        return told.astype(np.bool_, copy=False)
+        """Return ``answer`` for every host by its aggregates."""
+        found = self.shared.memberships.map(self.membership, answer, kind=np.bool_)
+        return found.astype(np.bool_, copy=False)
 
     def number_by_membership(self, answer: Callable[[Membership], float]) -> Floats:
-        """Answer with a number for every host by the aggregates that it is in."""
-        told = self.shared.memberships.tell(self.membership, answer, kind=np.float64)
-        return told.astype(np.float64, copy=False)
+        """Return a number for every host by its aggregates."""
+        found = self.shared.memberships.map(self.membership, answer, kind=np.float64)
+        return found.astype(np.float64, copy=False)
 
     def number_by_profile(self, answer: Callable[[Profile], float]) -> Floats:
-        """Answer with a number for every host by its profile."""
+        """Return a number for every host by its profile."""
         profiles = self.shared.profiles
-        told = profiles.tell(
+        found = profiles.map(
             self.profile, lambda text: answer(Profile.parse(text)), kind=np.float64
         )
-        return told.astype(np.float64, copy=False)
+        return found.astype(np.float64, copy=False)
 
     def metric(self, name: str) -> Floats:
-        """Return what each host measured under this name; NaN where it did not."""
+        """Return a metric of each host; NaN where a host does not report it."""
         return np.array([(one or _NO_METRICS).get(name, np.nan) for one in self.metrics])
 
     def one(self, row: int) -> "HostView":
-        """Return one host, for who can judge only one at a time."""
+        """Return one host, for filters that check one at a time."""
         return HostView(self, row)
 
 
@@ -319,7 +319,7 @@ class HostView:
 
     @property
     def topology(self) -> HostTopology | None:
-        """What is free of its NUMA cells and PCI devices; None: it has told of none."""
+        """Its free NUMA cells and PCI devices; None: it has reported none."""
         found: HostTopology | None = self._hosts.topology[self._row]
         return found
 
@@ -334,7 +334,7 @@ class HostView:
 
 
 class SomeHosts(Columns):
-    """Some rows of all hosts; each column is copied when it is first looked at."""
+    """Some rows of all hosts; each column is copied on first access."""
 
     def __init__(self, hosts: Columns, rows: Rows) -> None:
         self.shared = hosts.shared
@@ -360,8 +360,8 @@ class SomeHosts(Columns):
         return self._hosts.numbers_at(numbers)[self._rows]
 
 
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
 
 
 def _number(text: str) -> float | None:

@@ -1,9 +1,9 @@
-"""Deciding in memory: a request and the hosts in, a decision out.
+"""The scheduling engine: makes a decision for a request, in memory.
 
-Filters are asked for all hosts at once, weighers for all that pass; what can only judge one host is
-asked last, of the best, until enough are found. Of the instances of one request each sees what
-those before it took. The same question to the same hosts has the same answer, given the same seed.
-A ``Decision`` is a place for each instance, or why there is none.
+Filters run on all hosts at once, weighers on all that pass; per-host filters run last, on the best
+hosts, until enough are found. Each instance of a request sees what those before it took. The same
+request and hosts give the same decision, given the same seed. A ``Decision`` has a host for each
+instance, or the reasons why there is none.
 """
 
 import collections
@@ -23,7 +23,7 @@ from roost.scheduler.topology import HeldTopology, fit
 from roost.scheduler.weighers import Weighing
 
 Refusals = dict[str, dict[str, int]]
-"""How many hosts were refused, by filter and reason; each host counts once."""
+"""The number of refused hosts by filter and reason; each host counts once."""
 
 
 class Placement(NamedTuple):
@@ -35,7 +35,7 @@ class Placement(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What one filter did to the ``asked`` hosts that came to it, and who came closest."""
+    """What one filter refused among the ``asked`` hosts that it checked, and the closest host."""
 
     filter: str
     asked: int
@@ -45,10 +45,10 @@ class Verdict:
 
 @dataclasses.dataclass(frozen=True)
 class Decision:
-    """A place per instance, in the order asked, and alternates in its cell, the best first.
+    """A placement per instance, in order, and alternates in its cell, the best first.
 
-    When there is not room for all, ``chosen`` is empty, ``fitting`` says how many of the instances
-    without a host would have found one, and ``verdicts`` why no other would.
+    When not all fit, ``chosen`` is empty, ``fitting`` is the number of the instances without a host
+    that would fit, and ``verdicts`` say why the next one does not.
     """
 
     chosen: Sequence[Placement]
@@ -61,13 +61,13 @@ class Decision:
         return {verdict.filter: verdict.reasons for verdict in self.verdicts if verdict.reasons}
 
 
-_KINDS: Final = 64  # kinds of requests of which the ranking is remembered
+_KINDS: Final = 64  # kinds of requests whose ranking is cached
 
 
 class Engine:
-    """The plug-ins in force, and what they said so far. For one thread at a time.
+    """Runs the configured plug-ins, and caches their results. For one thread at a time.
 
-    :param best_of: choose at random among so many of the best; 1: the best
+    :param best_of: choose at random among this many of the best; 1: the best
     """
 
     def __init__(
@@ -87,18 +87,18 @@ class Engine:
         self._ranked: HostColumns | None = None
 
     def twin(self) -> Self:
-        """Return an engine with the same plug-ins and no memory in common."""
+        """Return an engine with the same plug-ins that shares no state."""
         return type(self)(self._filters, self._weighers, best_of=self._best_of, seed=self._seed)
 
     def reseed(self, seed: int) -> None:
-        """Begin chance anew: from here on the same questions have the same answers."""
+        """Restart the random numbers, so that decisions are reproducible from here on."""
         self._seed = seed
         self._random = random.Random(seed)  # noqa: S311 - spreads load, hides nothing
 
     def decide(self, request: Request, hosts: HostColumns) -> Decision:
         """Choose a host for each instance without one, all or none.
 
-        What the chosen hosts give is taken from ``hosts`` (see :func:`undo`).
+        The instances' resources are taken from ``hosts`` (see :func:`undo`).
         """
         search = self.search(request, hosts)
         chosen: list[Placement] = []
@@ -112,7 +112,7 @@ class Engine:
         return Decision(chosen, search.alternates(chosen), fitting=len(search.taken))
 
     def search(self, request: Request, hosts: HostColumns) -> "Search":
-        """Begin to look for hosts."""
+        """Begin a search for hosts."""
         plug_ins = PlugIns.of(request, filters=self._filters, weighers=self._weighers)
         ranking = self._ranking(plug_ins, hosts, request)
         return Search(request, hosts, plug_ins=plug_ins, ranking=ranking, choose=self._choose)
@@ -137,10 +137,10 @@ class Engine:
         *,
         barred: dict[int, tuple[str, str]] | None = None,
     ) -> list[Verdict]:
-        """Return what each filter says, in order: each is asked about those that passed before.
+        """Return the verdict of each filter, in order: each checks the hosts that passed before.
 
         :param barred: filter and reason of rows that per-host filters have refused already; None:
-            ask them
+            run them
         """
         passing = np.ones(len(hosts), dtype=np.bool_)
         filters = asked_of(request, self._filters)
@@ -169,14 +169,14 @@ class Engine:
         return passing
 
     def weights(self, request: Request, hosts: Columns) -> Floats:
-        """Return the sum of all weights of each host as it is now."""
+        """Return the current sum of all weights of each host."""
         plug_ins = PlugIns.of(request, filters=(), weighers=self._weighers)
         total = np.zeros(len(hosts))
         weigh(total, request, hosts, [*plug_ins.kept_weighers, *plug_ins.fresh_weighers])
         return total
 
     def scores(self, request: Request, hosts: HostColumns) -> tuple[Floats, dict[str, Floats]]:
-        """Return every host's score, and what each weigher adds to it, for explanations."""
+        """Return every host's score, and each weigher's part of it, for explanations."""
         plug_ins = PlugIns.of(request, filters=self._filters, weighers=self._weighers)
         parts = {}
         for weighing in (*plug_ins.kept_weighers, *plug_ins.fresh_weighers):
@@ -214,7 +214,7 @@ class Engine:
 
 
 class Search:
-    """The hosts of one request, while one instance after the other takes its share of them."""
+    """A search for the hosts of one request, for one instance after the other."""
 
     def __init__(
         self,
@@ -245,7 +245,7 @@ class Search:
             scores = self.scores()
 
     def scores(self) -> Floats:
-        """Return all scores as they are now, which must not be changed."""
+        """Return the current scores of all hosts; do not change them."""
         scores = self._ranking.refresh(self._request)
         plug_ins = self._plug_ins
         if not (plug_ins.fresh_filters or plug_ins.fresh_weighers or self.barred):
@@ -257,7 +257,7 @@ class Search:
         return scores
 
     def alternates(self, chosen: Sequence[Placement]) -> list[list[int]]:
-        """Return for each chosen host the best others of its cell that have room now."""
+        """Return for each chosen host the best others of its cell that pass now."""
         wanted = self._request.alternates
         if not wanted:
             return [[] for _ in chosen]
@@ -273,7 +273,7 @@ class Search:
         undo(self._request, self._hosts, self.taken)
 
     def _best_of_cell(self, cell: int) -> list[int]:
-        """Return the best rows of a cell, one more than alternates are wanted."""
+        """Return the best rows of a cell, one more than the wanted alternates."""
         scores = np.where(self._hosts.cell == cell, self.scores(), REFUSED)
         found: list[int] = []
         while len(found) <= self._request.alternates:
@@ -292,14 +292,14 @@ class Search:
         return refused is None
 
     def take(self, row: int) -> Placement:
-        """Give an instance this host, which passes."""
+        """Give an instance this host, which must pass."""
         placement = take(self._request, self._hosts, row)
         self.taken.append(placement)
         return placement
 
 
 def take(request: Request, hosts: HostColumns, row: int) -> Placement:
-    """Give an instance what it asks of a host that passed."""
+    """Take an instance's resources from a host that passed."""
     held = None
     if request.wants_topology:
         found = fit(request.spec.numa_topology, request.spec.pci_requests, hosts.topology[row])
@@ -335,14 +335,14 @@ def _first_refusal(
 def _barred(
     filters: Sequence[HostFilter], request: Request, hosts: HostColumns, passing: Mask
 ) -> dict[int, tuple[str, str]]:
-    """Ask per-host filters about all hosts that pass the others."""
+    """Run per-host filters on all hosts that pass the others."""
     rows = np.flatnonzero(passing).tolist() if filters else []
     asked = ((row, _first_refusal(filters, request, hosts, row)) for row in rows)
     return {row: refused for row, refused in asked if refused is not None}
 
 
 def _verdict(each: Filter, request: Request, hosts: HostColumns, passing: Mask) -> Verdict:
-    """Ask a filter, and take those it refuses out of ``passing``."""
+    """Run a filter, and remove the hosts that it refuses from ``passing``."""
     asked = int(np.count_nonzero(passing))
     reasons: dict[str, int] = {}
     lost = np.zeros(len(hosts), dtype=np.bool_)

@@ -1,7 +1,6 @@
-"""Says to users and operators why no host was found, or where servers would go.
+"""Explains to users and operators why no host was found, or which hosts would be chosen.
 
-A ``DryRuns`` thinks requests through and claims nothing: for operators, before a boot or after one
-failed.
+``DryRuns`` decides requests without claims: for operators, before a boot or after a failed one.
 """
 
 import datetime
@@ -28,13 +27,13 @@ from roost.scheduler.ranking import REFUSED
 from roost.scheduler.request import Request, hinted_instances
 from roost.scheduler.table import HostTable
 
-_NOBODY: Final = "no host is known"
+_NO_HOST: Final = "no host is known"
 
 
 def no_valid_host(
     request: Request, decision: Decision, *, hosts: HostColumns
 ) -> exception.NoValidHost:
-    """Make the error of a decision that found no place: it carries what every filter said."""
+    """Make the error of a decision without hosts, with the verdict of every filter."""
     found = shown_verdicts(decision.verdicts, hosts)
     return exception.NoValidHost(
         sentence(decision.refusals, wanted=request.unplaced, fitting=decision.fitting),
@@ -46,7 +45,7 @@ def no_valid_host(
 
 
 def shown_verdicts(found: Sequence[Verdict], hosts: HostColumns) -> list[FilterVerdict]:
-    """Return verdicts as others are told of them."""
+    """Return verdicts as versioned objects."""
     return [
         FilterVerdict.of(
             filter=each.filter,
@@ -59,7 +58,7 @@ def shown_verdicts(found: Sequence[Verdict], hosts: HostColumns) -> list[FilterV
 
 
 def sentence(refusals: Refusals, *, wanted: int = 1, fitting: int = 0) -> str:
-    """Say what stood against it, the commonest reason first.
+    """Return a sentence with all reasons, the commonest first.
 
     >>> sentence({"ram": {"not enough memory": 4}, "enabled": {"disabled": 2}})
     'No valid host was found. 4 hosts: not enough memory; 2: disabled'
@@ -69,14 +68,14 @@ def sentence(refusals: Refusals, *, wanted: int = 1, fitting: int = 0) -> str:
 
 
 def uncounted(refusals: Refusals, *, wanted: int = 1) -> str:
-    """Say the same without telling how many hosts there are, or how much room.
+    """Return the same sentence for users, without numbers of hosts or of fitting servers.
 
     >>> uncounted({"ram": {"not enough memory": 4}, "enabled": {"disabled": 2}}, wanted=3)
     'No valid host was found. For all 3 servers: not enough memory; disabled'
     """
     for_all = f"For all {wanted} servers: " if wanted > 1 else ""
     reasons = [reason for reason, _ in _by_frequency(refusals)]
-    return f"{exception.NO_VALID_HOST}{for_all}{'; '.join(reasons) or _NOBODY}"
+    return f"{exception.NO_VALID_HOST}{for_all}{'; '.join(reasons) or _NO_HOST}"
 
 
 def _near_miss(verdict: Verdict, hosts: HostColumns) -> NearMiss | None:
@@ -89,7 +88,7 @@ def _near_miss(verdict: Verdict, hosts: HostColumns) -> NearMiss | None:
 def _counted(refusals: Refusals) -> str:
     ordered = _by_frequency(refusals)
     if not ordered:
-        return _NOBODY
+        return _NO_HOST
     (reason, count), *others = ordered
     first = f"{count} {'host' if count == 1 else 'hosts'}: {reason}"
     return "; ".join([first, *(f"{count}: {reason}" for reason, count in others)])
@@ -102,11 +101,11 @@ def _by_frequency(refusals: Refusals) -> list[tuple[str, int]]:
     return counts.most_common()
 
 
-_RANKED: Final = 10  # hosts of which an explanation tells
+_RANKED: Final = 10  # hosts in an explanation
 
 
 class DryRuns:
-    """Explains, on a table of hosts of its own: what is claimed meanwhile waits for nobody."""
+    """Explains requests with a host table of its own, so that claims never wait for it."""
 
     def __init__(
         self,
@@ -120,11 +119,11 @@ class DryRuns:
         self._database = database
         self._driver = driver.twin()
         self._table = HostTable(silence=silence, hearing=hearing, now=now)
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def explain(self, spec: RequestSpec, *, instances: int) -> Explanation:
-        """Return what would become of a request for so many new instances."""
-        with self._turn:
+        """Return the decision that a request for this many new instances would get."""
+        with self._lock:
             with self._database.read() as session:
                 self._table.forget_look()
                 self._table.refresh(session, ())

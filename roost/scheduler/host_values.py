@@ -1,23 +1,23 @@
-"""What of a host requests may compare, by name: extra specs do so, and queries.
+"""Values of hosts that extra specs and queries may compare, by name.
 
 =======================================  =========================================================
 name                                     what it is
 =======================================  =========================================================
 ``total_usable_ram_mb``                  MiB of memory that instances may have, overcommit included
-``free_ram_mb``                          what is left of it
+``free_ram_mb``                          MiB of it that are free
 ``total_usable_disk_gb``                 GiB of disk that instances may have, overcommit included
-``free_disk_mb`` ``disk_mb_used``        MiB of disk that are left, and that are claimed
+``free_disk_mb`` ``disk_mb_used``        MiB of disk that are free, and that are claimed
 ``vcpus_total`` ``vcpus_used``           CPUs that instances may share, overcommit included
 ``pcpus_total`` ``pcpus_used``           CPUs that are given to one instance each
-``num_instances``                        how many instances there are
-``num_io_ops``                           how many builds and the like go on
-``failed_builds``                        how many builds failed last, in a row
+``num_instances``                        the number of instances
+``num_io_ops``                           the number of I/O operations such as builds
+``failed_builds``                        the number of builds that failed since the last success
 ``hypervisor_version``                   as a number, such as 8002000
 ``hypervisor_type``                      a name, such as QEMU
-``host``                                 the name of the compute
+``host``                                 the name of the compute host
 ``hypervisor_hostname`` ``nodename``     the name of its node
-``availability_zone`` ``cell_uuid``      where it is
-``host_ip``                              its address, if it tells one
+``availability_zone`` ``cell_uuid``      its zone and its cell
+``host_ip``                              its address, if it reports one
 =======================================  =========================================================
 """
 
@@ -60,7 +60,7 @@ TEXTS: Final[Mapping[str, Callable[[Columns], Values]]] = {
 
 
 def by_profile(hosts: Columns, text: Callable[[Profile], str]) -> Values:
-    """Return a text of every host's profile."""
+    """Return ``text`` of every host's profile."""
     profiles, where = np.unique(hosts.profile, return_inverse=True)
     shared = hosts.shared.profiles
     return _texts([text(Profile.parse(shared[code])) for code in profiles.tolist()])[where]

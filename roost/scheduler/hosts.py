@@ -1,6 +1,6 @@
-"""All hosts in memory: the columns, and what may be done to them.
+"""All hosts in memory, as columns that can be changed.
 
-A ``ChangeLog`` has which rows changed, so that who made something of them can mend just that.
+A ``ChangeLog`` records changed rows, so that cached results are updated only for these.
 """
 
 import functools
@@ -31,7 +31,7 @@ _LONGEST: Final = 65536
 
 
 class Position(NamedTuple):
-    """A moment in a journal."""
+    """A position in a change log."""
 
     epoch: int
     used: int
@@ -41,7 +41,7 @@ class Position(NamedTuple):
 class ChangeLog:
     """Rows whose usage changed, and rows of which anything may have changed, in order.
 
-    An epoch ends when all rows may have changed, or when there is too much to remember.
+    An epoch ends when all rows may have changed, or when the log is too long.
     """
 
     def __init__(self) -> None:
@@ -63,19 +63,19 @@ class ChangeLog:
         self._described += rows
 
     def restart(self) -> None:
-        """Let everybody look at everything anew."""
+        """Begin a new epoch: cached results of all rows are stale."""
         self._epoch += 1
         self._used.clear()
         self._described.clear()
 
     def since(self, position: Position) -> tuple[list[int], list[int]] | None:
-        """Return the rows used and the rows described since; None: look at everything."""
+        """Return the rows used and the rows described since; None: all rows may have changed."""
         if position.epoch != self._epoch:
             return None
         return self._used[position.used :], self._described[position.described :]
 
 
-_SPARE: Final = 100  # things of the past that do no harm
+_SPARE: Final = 100  # unused codes that are tolerated
 _PLAIN: Final = (
     "ids", "generation", "described", "host", "node", "cell", "reported_zone", "zone", "profile",
     "membership", "enabled", "told_down", "up", "reported_at", "net", "ratios", "capacity", "used",
@@ -84,7 +84,7 @@ _PLAIN: Final = (
 
 
 class HostColumns(Columns):
-    """All hosts that are known. What is given out of them is noted in the ``journal``.
+    """All known hosts. Changes of their usage are recorded in the ``journal``.
 
     ``generation`` and ``described`` are those of the rows in the database; ``reported_at`` is in
     seconds since the epoch.
@@ -105,7 +105,7 @@ class HostColumns(Columns):
         self._read(rows)
 
     def take(self, row: int, amounts: Amounts) -> None:
-        """Give some of a host away."""
+        """Add to the usage of a host."""
         self.used[:, row] += amounts
         self.journal.used(row)
 
@@ -115,7 +115,7 @@ class HostColumns(Columns):
         self.journal.used(row)
 
     def some(self, rows: Rows) -> "SomeHosts":
-        """Return a look at some rows, as they are now."""
+        """Return a view of some rows, as they are now."""
         return SomeHosts(self, rows)
 
     def largest(self, resource: str) -> int:
@@ -148,13 +148,13 @@ class HostColumns(Columns):
         self.changed_throughout()
 
     def keep(self, rows: Rows) -> None:
-        """Forget all others."""
+        """Remove all other rows."""
         for name in _PLAIN:
             setattr(self, name, getattr(self, name)[..., rows])
         self.changed_throughout()
 
     def overwrite(self, at: Rows, rows: Sequence[HostRow]) -> None:
-        """Replace hosts by what is known of them now."""
+        """Replace rows by newer ones."""
         new = HostColumns(rows, shared=self.shared)
         for name in _PLAIN:
             getattr(self, name)[..., at] = getattr(new, name)
@@ -162,20 +162,20 @@ class HostColumns(Columns):
         self.journal.described(at.tolist())
 
     def rescale(self) -> None:
-        """Let the greatest capacities be found anew."""
+        """Drop the cached greatest capacities."""
         self._largest = None
 
     def forget_past(self) -> None:
-        """Forget profiles and memberships that no host has any more, once they are the most."""
+        """Drop the codes of profiles and memberships that no host has, once they are the most."""
         shared, many = self.shared, 2 * len(self) + _SPARE
         if len(shared.profiles) > many:
             self.profile = shared.profiles.only(self.profile)
         if len(shared.memberships) > many:
             self.membership = shared.memberships.only(self.membership)
-            shared.listen_anew()
+            shared.rescan()
 
     def changed_throughout(self) -> None:
-        """Let nobody trust what he made of these columns before."""
+        """Mark all rows as changed, so that no cached result is used."""
         self.rescale()
         self.journal.restart()
 
@@ -207,13 +207,13 @@ class HostColumns(Columns):
         self.metrics = _things([json.loads(row.metrics) if row.metrics else None for row in rows])
         self.topology = _things([_topology(row.topology) for row in rows])
         self.has_pci = np.array(
-            [told is not None and told.has_pci for told in self.topology], dtype=np.bool_
+            [each is not None and each.has_pci for each in self.topology], dtype=np.bool_
         )
 
 
 @functools.lru_cache(maxsize=1024)
 def _topology(text: str | None) -> HostTopology | None:
-    """Read NUMA cells and PCI pools, nothing of them in use yet."""
+    """Read NUMA cells and PCI pools, all of them free."""
     if not text:
         return None
     cells, pools = json.loads(text)
@@ -228,7 +228,7 @@ def _ints(values: Sequence[int]) -> Ints:
 
 
 def _lines(amounts: Sequence[Amounts]) -> Ints:
-    """Turn a line per host into a line per resource."""
+    """Convert a line per host into a line per resource."""
     return np.array(amounts, dtype=np.int64).reshape(-1, len(RESOURCES)).T.copy()
 
 

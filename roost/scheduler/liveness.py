@@ -1,51 +1,51 @@
-"""When hosts and cells count as down: a report is missing only while reports could be received."""
+"""Liveness of hosts and cells: a report is missing only while this process could receive it."""
 
 import dataclasses
 import math
 from typing import Final, Protocol, Self
 
-_LEAST_GAP: Final = 3.0  # seconds: a machine that is busy for a moment is not deaf
+_LEAST_GAP: Final = 3.0  # seconds: a machine that is busy for a moment still receives
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LivenessTimeouts:
-    """Seconds of silence after which a host, and a cell that has once reported, is down."""
+    """Seconds without a report after which a host, or a cell that has once reported, is down."""
 
     host: float = 120.0
     cell: float = 60.0
 
     @classmethod
     def of(cls, *, down_time: float) -> Self:
-        """Return those of a deployment whose daemons count as down after ``down_time``."""
+        """Return the timeouts of a deployment with this ``down_time`` of daemons."""
         return cls(host=4 * down_time, cell=2 * down_time)
 
     @property
     def gap(self) -> float:
-        """Seconds in which we may hear nothing at all and still miss nothing that matters."""
+        """Seconds for which this process may receive nothing without a break of its window."""
         return max(min(self.host, self.cell) / 3, _LEAST_GAP)
 
 
 class ReceiveWindow(Protocol):
-    """What is asked of :class:`roost.servicegroup.driver.ListeningTime`."""
+    """For how long this process has received: :class:`roost.servicegroup.driver.ListeningTime`."""
 
     def seconds(self, now: float) -> float: ...
 
 
 class AlwaysReceiving:
-    """Has listened from the beginning, without a break."""
+    """Has always received, without a break."""
 
     def seconds(self, now: float) -> float:
         return math.inf
 
 
 class ReceiveHorizon:
-    """Since when one must have been heard of to be up.
+    """The horizon: a host or cell is up if its last report is not older.
 
-    While we listen it follows the time at a distance. It stops while we cannot hear, and until we
-    have listened again for that long: so whoever was up then stays up, whoever was down stays down.
-    Before we have listened for that long the first time, nobody is down.
+    While this process receives, the horizon follows the time at a distance. It stops while it
+    cannot receive, and until it has received again for that long: meanwhile hosts and cells stay up
+    or down. Until the process has received for that long the first time, all are up.
 
-    :param distance: seconds of silence after which one is down
+    :param distance: seconds without a report after which a host or cell is down
     """
 
     def __init__(self, distance: float, hearing: ReceiveWindow) -> None:

@@ -1,4 +1,4 @@
-"""What roost-scheduler serves: a table of contents; and which cell may speak of what."""
+"""The RPC manager of roost-scheduler: dispatches calls, and confines callers to their cells."""
 
 import datetime
 from collections.abc import Callable
@@ -38,58 +38,58 @@ from roost.scheduler.liveness import LivenessTimeouts, ReceiveWindow
 from roost.scheduler.reports import Reports
 from roost.scheduler.table import HostTable
 
-_ASK: Final = (
-    "roost-manage cell forget-user lets another user of the bus speak for a cell; see"
+_HELP: Final = (
+    "roost-manage cell forget-user lets another user of the bus report for a cell; see"
     " doc/security.rst"
 )
-_REMEMBERED_SECONDS: Final = 5.0  # so soon all schedulers know that a user is forgotten
+_CACHE_SECONDS: Final = 5.0  # after forget-user all schedulers follow within this time
 
 
 class CellUsers:
-    """Tells which cell a caller is confined to; what it has read it remembers for seconds."""
+    """The cells to which callers are confined, cached for some seconds."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._known: dict[str, tuple[str, float]] = {}  # of a user: its cell, and when it was read
+        self._known: dict[str, tuple[str, float]] = {}  # by user: its cell, and when it was read
 
     def cell_of(self, caller: MessageSender) -> str | None:
-        """Return the uuid of the cell that a caller is confined to; None: it is not.
+        """Return the uuid of the cell to which a caller is confined; None: any cell.
 
-        :raises roost.exception.Forbidden: when nobody knows of which cell it is
+        :raises roost.exception.Forbidden: when its cell is not known
         """
         if caller.cell is None:
             return None
-        found = self._remembered(caller.cell) or self._read(caller.cell)
+        found = self._cached(caller.cell) or self._read(caller.cell)
         if found is None:
             raise exception.Forbidden(
-                f"no cell is known yet for the user {caller.cell!r} of the bus: its cell-conductors"
+                f"the cell of the bus user {caller.cell!r} is not known yet: its cell-conductors"
                 " report it"
             )
         return found
 
     def check(self, caller: MessageSender, cell_uuid: str) -> None:
-        """Let a caller speak for its own cell only; for one without user its conductors come first.
+        """Make sure that a caller reports for its own cell; its conductors bind an unbound one.
 
-        :raises roost.exception.Forbidden: when it is another's
+        :raises roost.exception.Forbidden: when the cell is another user's
         """
-        if caller.cell is None or self._remembered(caller.cell) == cell_uuid:
+        if caller.cell is None or self._cached(caller.cell) == cell_uuid:
             return
         own = self._read(caller.cell)
         if own is None and caller.level is Level.CELL:
             own = self._claim(caller.cell, cell_uuid)
         if own != cell_uuid:
             raise exception.Forbidden(
-                f"the user {caller.user!r} of the bus does not speak for cell {cell_uuid}; {_ASK}"
+                f"the bus user {caller.user!r} may not report for cell {cell_uuid}; {_HELP}"
             )
 
     def forget(self, cell_uuid: str) -> None:
-        """Let the next who reports for a cell speak for it."""
+        """Unbind the user of a cell: the next user that reports for it is bound."""
         self._database.write(lambda session: cell_rows.forget(session, cell_uuid))
         self._known.clear()
 
-    def _remembered(self, bus_user: str) -> str | None:
+    def _cached(self, bus_user: str) -> str | None:
         cell_uuid, read_at = self._known.get(bus_user, (None, 0.0))
-        return cell_uuid if boot_clock() - read_at < _REMEMBERED_SECONDS else None
+        return cell_uuid if boot_clock() - read_at < _CACHE_SECONDS else None
 
     def _read(self, bus_user: str) -> str | None:
         with self._database.read() as session:
@@ -110,16 +110,16 @@ class CellUsers:
 
 
 class SchedulerManager:
-    """Honours both interfaces of :mod:`roost.rpc.scheduler`. Does nothing before it is asked.
+    """Implements both interfaces of :mod:`roost.rpc.scheduler`. Starts no work of its own.
 
-    Who may call what is seen to before; here callers are confined to their cells.
+    Callers are authorized before; here they are confined to their cells.
 
     :param database: the scheduler's own
-    :param driver: how hosts are chosen; see :func:`roost.scheduler.plugins.load_driver`
-    :param silence: when hosts and cells count as down
-    :param hearing: for how long this process has been able to hear them; None: always
-    :param reservation_lifetime: seconds after which a claim ends that no host has confirmed
-    :param clock: the time that all schedulers go by; None: that of the database's clock
+    :param driver: chooses hosts; see :func:`roost.scheduler.plugins.load_driver`
+    :param silence: timeouts after which hosts and cells are down
+    :param hearing: for how long this process has received reports; None: always
+    :param reservation_lifetime: seconds after which an unconfirmed claim expires
+    :param clock: the clock that all schedulers share; None: that of the database
     """
 
     def __init__(
@@ -145,21 +145,21 @@ class SchedulerManager:
         )
 
     def expire_claims(self) -> int:
-        """Drop reserved claims that waited too long; call it again and again."""
+        """Delete expired reserved claims; return how many. Call it periodically."""
         return self._claims.expire(lifetime=self._lifetime)
 
     def forget_deleted(self) -> int:
-        """Forget server groups and aggregates that were deleted long ago; now and then."""
+        """Remove tombstones of server groups and aggregates; return how many. Call it sometimes."""
         return self._database.write(tombstones.forget)
 
     def check_cell(self, caller: MessageSender, cell_uuid: str) -> None:
-        """Make sure that a caller speaks for a cell that it names.
+        """Make sure that a caller may report for a cell.
 
-        :raises roost.exception.Forbidden: when it does not
+        :raises roost.exception.Forbidden: when it may not
         """
         self._cells.check(caller, cell_uuid)
 
-    # what follows is served
+    # RPC methods
 
     def select_destinations(
         self,
@@ -263,14 +263,14 @@ class SchedulerManager:
         host: str | None = None,
     ) -> list[HostReport]:
         with self._database.read() as session:
-            heard = cell_rows.heard_of(session)
+            reported = cell_rows.last_reports(session)
             return report_rows.list_page(
                 session,
                 marker=marker,
                 limit=limit,
                 node_uuid=node_uuid,
                 host=host,
-                is_up=lambda row: self._is_up(row, heard),
+                is_up=lambda row: self._is_up(row, reported),
             )
 
     def list_claims(
@@ -304,10 +304,10 @@ class SchedulerManager:
     def forget_cell(self, context: RequestContext, *, cell_uuid: str) -> None:
         self._cells.forget(cell_uuid)
 
-    def _is_up(self, row: Any, heard: dict[str, datetime.datetime]) -> bool:
-        cell_heard = heard.get(row["cell_uuid"])
+    def _is_up(self, row: Any, reported: dict[str, datetime.datetime]) -> bool:
+        cell_at = reported.get(row["cell_uuid"])
         return self._table.is_up(
             told_down=row["told_down"],
             reported_at=row["reported_at"].timestamp(),
-            cell_heard=cell_heard.timestamp() if cell_heard else None,
+            cell_at=cell_at.timestamp() if cell_at else None,
         )

@@ -1,4 +1,4 @@
-"""Finds drivers, filters and weighers by the names that ``[scheduler]`` gives them."""
+"""Loads the drivers, filters and weighers that ``[scheduler]`` names."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -12,8 +12,8 @@ from roost.scheduler.filters.hints import UnreadHints
 from roost.scheduler.weighers import Weighing
 
 _ROOM: Final = {"spread": 1.0, "pack": -1.0, "none": 0.0}
-# A wish of the user counts as much as all the room of a host.
-_WISHES: Final = (
+# A request of the user counts as much as all free resources of a host.
+_REQUESTED: Final = (
     "soft_affinity=3.0",
     "soft_anti_affinity=3.0",
     "locality=3.0",
@@ -27,7 +27,7 @@ def load_driver(options: Any) -> Driver:
 
     :param options: the group ``[scheduler]``, or anything with driver, filters and weighers; also
         given to each plug-in that has a class method ``from_options``
-    :raises roost.exception.Invalid: naming the option, when something of that name does not exist
+    :raises roost.exception.Invalid: naming the option, when one does not exist
     """
     (make,) = _load("driver", "roost.scheduler.drivers", [options.driver])
     filters = load_filters(options)
@@ -47,7 +47,7 @@ def load_filters(options: Any) -> list[AnyFilter]:
 
 
 def load_weighers(options: Any) -> list[Weighing]:
-    """Make the weighers that the options name, or else those of the profile that they name.
+    """Make the weighers that the options name, or else those of their profile.
 
     :raises roost.exception.Invalid: when one does not exist, or its options are wrong
     """
@@ -63,9 +63,9 @@ def load_weighers(options: Any) -> list[Weighing]:
 
 
 def weighers_of(profile: str) -> list[str]:
-    """Return the weighers of a profile as the option would name them: ``name=multiplier``."""
+    """Return the weighers of a profile in the option's form: ``name=multiplier``."""
     room = _ROOM[profile]
-    return [*(f"{each}={room}" for each in ("ram", "cpu", "disk") if room), *_WISHES]
+    return [*(f"{each}={room}" for each in ("ram", "cpu", "disk") if room), *_REQUESTED]
 
 
 def _made(make: Any, options: Any) -> Any:
@@ -83,7 +83,7 @@ def _split(weight: str) -> tuple[str, float]:
 
 
 def _load(option: str, namespace: str, names: Sequence[str]) -> list[Any]:
-    """Return what the names stand for, in their order; nothing else is imported."""
+    """Load the named plug-ins, in order; no others are imported."""
     points = named.NamedExtensionManager(namespace, names=[]).list_entry_points()
     known = {point.name: point for point in points}
     missing = [name for name in names if name not in known]

@@ -1,7 +1,7 @@
-"""The score of every host for requests of one kind: made once, then mended where hosts changed.
+"""Cached scores of all hosts for requests of one kind, updated where hosts changed.
 
-This is what makes a decision cheap: thousands of requests ask for the same few flavors, and each
-changes one host.
+This makes decisions cheap: thousands of requests have the same few flavors, and each changes one
+host.
 """
 
 import dataclasses
@@ -17,14 +17,14 @@ from roost.scheduler.request import Request
 from roost.scheduler.weighers import Weighing, multiplier_of
 
 REFUSED: Final = -np.inf
-_FEW: Final = 16  # rows of which it does not pay to find the doubles
+_FEW: Final = 16  # rows among which duplicates are not worth removing
 
 
 @dataclasses.dataclass(frozen=True)
 class PlugIns:
-    """Those that have something to say to a request.
+    """The plug-ins that apply to a request.
 
-    Answers of the ``kept`` ones hold for all requests with the same ``key``.
+    Results of the ``kept`` ones are cached for all requests with the same ``key``.
     """
 
     key: Hashable
@@ -38,7 +38,7 @@ class PlugIns:
     def of(
         cls, request: Request, *, filters: Sequence[AnyFilter], weighers: Sequence[Weighing]
     ) -> "PlugIns":
-        """Choose those that apply."""
+        """Choose the plug-ins that apply."""
         asked = asked_of(request, filters)
         host_filters = [each for each in asked if isinstance(each, HostFilter)]
         vectors = [(each, each.key(request)) for each in asked if isinstance(each, Filter)]
@@ -60,7 +60,7 @@ class PlugIns:
 
 
 class Ranking:
-    """Scores by all plug-ins whose answers are kept; a host that one refuses has ``REFUSED``."""
+    """Scores by all plug-ins whose results are cached; a refused host has ``REFUSED``."""
 
     scores: Floats
     _firm: Floats
@@ -77,7 +77,7 @@ class Ranking:
         self._rank_all(request)
 
     def refresh(self, request: Request) -> Floats:
-        """Return the scores as they are now, which must not be changed."""
+        """Return the current scores; do not change them."""
         changed = self._hosts.journal.since(self._position)
         if changed is None or self._hosts.scale != self._scale or self._is_much(*changed):
             self._rank_all(request)
@@ -94,7 +94,7 @@ class Ranking:
         return self.scores
 
     def _is_much(self, used: list[int], described: list[int]) -> bool:
-        """Tell whether so much has changed that mending costs more than ranking anew."""
+        """Return whether so much has changed that a full ranking is cheaper than an update."""
         return len(used) + len(described) > len(self._hosts) // 2 + _FEW
 
     def _rank_all(self, request: Request) -> None:
@@ -117,7 +117,7 @@ class Ranking:
 
 
 def asked_of(request: Request, filters: Sequence[AnyFilter]) -> list[AnyFilter]:
-    """Return the filters that have a say; a forced request gets past all that may be forced."""
+    """Return the filters that apply; a forced request skips all that are forceable."""
     forced = request.spec.forced
     return [
         each for each in filters if not (forced and each.forceable) and each.applies_to(request)
@@ -125,13 +125,13 @@ def asked_of(request: Request, filters: Sequence[AnyFilter]) -> list[AnyFilter]:
 
 
 def weigh(scores: Floats, request: Request, hosts: Columns, weighers: Sequence[Weighing]) -> None:
-    """Add what weighers say, in place."""
+    """Add the weights, in place."""
     for weighing in weighers:
         scores += weighing.weigher.weigh(request, hosts) * multiplier_of(weighing, hosts)
 
 
 def refuse(scores: Floats, request: Request, hosts: Columns, filters: Sequence[Filter]) -> None:
-    """Mark what filters refuse, in place."""
+    """Mark refused hosts, in place."""
     for each in filters:
         for refusal in each.refuse(request, hosts):
             scores[refusal.hosts] = REFUSED

@@ -1,9 +1,9 @@
-"""What hosts say of themselves: taken in, claims confirmed, and drift between the two healed.
+"""Stores reports of hosts, confirms claims, and corrects drift between claims and reports.
 
-A claim is *reserved* until its host lists the instance. From then on the host's word counts: a
-confirmed claim whose instance is listed no more ends, and an instance that two reports in a row
-list as built, but that holds no claim anywhere, gets one. A build still under way is none of that:
-its claim is reserved, or its host does not say yet what it takes.
+A claim is *reserved* until its host lists the instance. From then on the reports decide: a
+confirmed claim whose instance is no longer listed is deleted, and an instance that two reports in a
+row list as built, but that has no claim on any host, gets one. This does not affect builds under
+way: their claims are reserved, or their hosts do not report their sizes yet.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass
 class Drift:
-    """What a report and the claims on its host differ in."""
+    """The differences between a report and the claims on its host."""
 
     host_id: int
     ended: list[Claim]
@@ -34,7 +34,7 @@ class Drift:
 
 
 class Reports:
-    """Takes reports in."""
+    """Stores reports, and corrects claims by them."""
 
     def __init__(
         self,
@@ -50,11 +50,11 @@ class Reports:
         self._clock = clock
 
     def take_in(self, report: HostReport, *, cell_uuid: str | None = None) -> None:
-        """Store a report, confirm claims, and heal.
+        """Store a report, confirm claims, and correct drift.
 
-        :param cell_uuid: the cell that the host is confined to; None: it may have another now
+        :param cell_uuid: the cell to which the host is confined; None: it may change its cell
         :raises roost.exception.Forbidden: when another cell has a host of that name
-        :raises roost.exception.Invalid: when it has heard of what no operator has said yet
+        :raises roost.exception.Invalid: when its ``enabled_version`` is in the future
         """
         check_is_past(report.enabled_version, self._clock())
         drift = db_engine.retried(self._store)(report, cell_uuid)
@@ -62,16 +62,16 @@ class Reports:
             return
         self._table.mark([drift.host_id])
         for claim in drift.ended:
-            LOG.warning("%s: not on %s any more, its claim ends", claim.instance_uuid, report.host)
+            LOG.warning("%s: not on %s, its claim is deleted", claim.instance_uuid, report.host)
         self._claims.drop(drift.ended)
         restored = self._claims.restore(drift.host_id, drift.unclaimed, places=report.places)
         for uuid in restored:
-            LOG.warning("%s: on %s without a claim, which it gets", uuid, report.host)
+            LOG.warning("%s: on %s without a claim, one is created", uuid, report.host)
 
     def _store(self, report: HostReport, cell_uuid: str | None) -> Drift | None:
-        """Note it all in one transaction; return what does not agree.
+        """Store the report in one transaction; return the drift.
 
-        The host is heard of now, whatever its own clock says.
+        The time of the report is now, whatever the host's clock says.
         """
         reported_at = self._clock()
         with self._database.begin() as session:
@@ -98,7 +98,7 @@ class Reports:
         report_rows.note_settled(
             session,
             taken.host_id,
-            # What is claimed elsewhere today may have no claim tomorrow, and no report says so.
+            # A claim on another host may be deleted later, which no report of this host shows.
             settled=not (gone or missing or waiting),
             unclaimed=unclaimed,
         )

@@ -1,4 +1,4 @@
-"""One question to a driver: plain values, and the RequestSpec for plug-ins that want more."""
+"""The request to a driver: plain values, and the RequestSpec for plug-ins that need more."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ _HINTS: Final = ("same_host", "different_host")
 
 @dataclasses.dataclass
 class Request:
-    """Hosts for the instances of one request.
+    """A request for hosts for some instances.
 
-    ``placed`` has an entry per instance: the row of the host it holds a claim on and keeps, or
-    None. ``asked`` is what each instance takes. ``group_counts`` says how many members of the
-    request's server group are on each row, those just placed included; ``rows_of`` on which row
-    the instances are that hints name.
+    ``placed`` has an entry per instance: the row of the host on which it holds a claim and stays,
+    or None. ``asked`` are the amounts per instance. ``group_counts`` has the number of members of
+    the request's server group per row, including those just placed; ``rows_of`` the rows of the
+    instances that hints name.
     """
 
     spec: RequestSpec
@@ -43,20 +43,20 @@ class Request:
 
     @property
     def unplaced(self) -> int:
-        """How many instances still need a host."""
+        """The number of instances that need a host."""
         return sum(1 for row in self.placed if row is None)
 
     def asked_of(self, resource: str) -> int:
         return self.asked[RESOURCES.index(resource)]
 
     def hint(self, name: str) -> list[str]:
-        """Return what the user hinted under this name; nothing: an empty list."""
+        """Return the values of a scheduler hint, or an empty list."""
         found: list[str] = self.spec.hints.get(name, [])
         return found
 
     @property
     def wants_topology(self) -> bool:
-        """Whether exact CPUs, memory or devices of a host are asked for."""
+        """Whether the request needs exact CPUs, memory or devices of a host."""
         return self.spec.numa_topology is not None or bool(self.spec.pci_requests)
 
     def extra_specs(self) -> Mapping[str, str]:
@@ -64,26 +64,26 @@ class Request:
         return found
 
     def image_properties(self) -> Mapping[str, str]:
-        """Return the properties of the image, which may be missing."""
+        """Return the properties of the image, or nothing without an image."""
         return self.spec.image.properties if self.spec.image else {}
 
 
 def asked_by(spec: RequestSpec) -> Amounts:
-    """Return what one instance takes of its host, in the order of ``RESOURCES``."""
+    """Return the amounts that one instance takes, in the order of ``RESOURCES``."""
     return (*sizes_of(spec.flavor, spec.image, spec.numa_topology), 1)
 
 
 def hinted_instances(spec: RequestSpec) -> list[str]:
-    """Return the instances that the user's hints name, whose hosts a decision must know."""
+    """Return the instances that the hints name, whose hosts the decision needs."""
     return [uuid for hint in _HINTS for uuid in spec.hints.get(hint, ())]
 
 
 def tried_hosts(spec: RequestSpec) -> list[tuple[str, str | None]]:
-    """Return host and node (None: any) of each build that failed before."""
+    """Return (host, node) of each failed build; node None: any."""
     return [(tried.host, tried.node) for tried in spec.retry.tried] if spec.retry else []
 
 
 def rules_out(spec: RequestSpec, *, host: str, node: str) -> bool:
-    """Tell whether the request wants to be rid of this host."""
+    """Return whether the request ignores this host or was tried on it."""
     tried = tried_hosts(spec)
     return host in spec.ignore_hosts or (host, None) in tried or (host, node) in tried

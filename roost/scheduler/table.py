@@ -1,7 +1,7 @@
-"""Keeps the hosts in memory up to date from the database: by increments, never all of it again.
+"""The host table: caches the hosts of the database in memory, with incremental updates.
 
-With them goes what hosts have of the aggregates that they are in (zone, ratios, the membership
-itself), and how many members of each server group are on each (``Members``).
+It also has the effects of aggregates on their hosts (zone, ratios, membership), and the number of
+members of each server group by host (``Members``).
 """
 
 import datetime
@@ -50,10 +50,10 @@ def by_host(aggregates: Iterable[Aggregate]) -> ByHost:
 
 
 def enrol(hosts: HostColumns, rows: Rows, aggregates: ByHost) -> None:
-    """Let hosts know their aggregates, and what follows.
+    """Set the aggregates of hosts, and their zones and capacities.
 
-    The zone of an aggregate is that of its hosts, whatever they report; of several ratios the
-    smallest counts.
+    The zone of an aggregate overrides the zone that its hosts report; of several ratios the
+    smallest applies.
     """
     hosts.membership[rows] = hosts.shared.memberships.learn(Membership())
     hosts.zone[rows] = hosts.reported_zone[rows]
@@ -77,13 +77,13 @@ def _join(hosts: HostColumns, row: int, membership: Membership) -> None:
             hosts.capacity[line, row] = int(hosts.net[line, row] * ratio)
 
 
-_REMEMBERED: Final = 10_000  # groups
+_CACHED: Final = 10_000  # groups
 
 
 class Members:
-    """Counts by group and host id, kept as long as the group's generation is the one remembered.
+    """Numbers of members by group and host id, cached until the group's generation changes.
 
-    The groups are locked while they are used, so what is here is exact then.
+    The groups are locked while they are used, so the numbers are exact then.
     """
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Members:
         self._counts: dict[str, dict[int, int]] = {}
 
     def lock(self, session: Session, group_uuids: Collection[str]) -> None:
-        """Let nobody else change these groups until the transaction ends, and read what is new."""
+        """Lock these groups until the transaction ends, and read those that changed."""
         if not group_uuids:
             return
         generations = group_rows.lock(session, group_uuids)
@@ -100,7 +100,7 @@ class Members:
             for uuid, generation in generations.items()
             if self._generations.get(uuid) != generation
         ]
-        if len(self._counts) > _REMEMBERED:
+        if len(self._counts) > _CACHED:
             self._generations.clear()
             self._counts.clear()
             new = list(generations)
@@ -110,11 +110,11 @@ class Members:
             self._generations[uuid] = generations[uuid]
 
     def on(self, group_uuid: str) -> Mapping[int, int]:
-        """Return how many members each host has, by id."""
+        """Return the number of members by host id."""
         return self._counts[group_uuid]
 
     def committed(self, changes: Mapping[tuple[str, int], int], grown: Collection[str]) -> None:
-        """Take over what a commit of this process did: members by group and host, generations."""
+        """Apply a commit of this process: members by group and host, raised generations."""
         for (uuid, host_id), more in changes.items():
             counts = self._counts[uuid]
             counts[host_id] = counts.get(host_id, 0) + more
@@ -122,7 +122,7 @@ class Members:
             self._generations[uuid] += 1
 
     def forget(self, group_uuids: Collection[str]) -> None:
-        """Let what is known of these groups be read again."""
+        """Drop these groups from the cache."""
         for uuid in group_uuids:
             self._generations.pop(uuid, None)
 
@@ -133,18 +133,18 @@ LOOK_BACK: Final = datetime.timedelta(seconds=15)  # longer than a transaction s
 
 
 class HostTable:
-    """The hosts as this process knows them.
+    """The hosts as cached in this process.
 
-    What this process itself changed it sees at once. What other schedulers changed it sees within
-    ``max_age`` seconds, and before it refuses anything; until then it may choose a host that has
-    become too full, which its commit finds out. All but :meth:`mark` is for one thread at a time.
+    Changes of this process are visible at once. Changes of other schedulers become visible within
+    ``max_age`` seconds, and before a request is refused; until then it may choose a host that has
+    become too full, which its commit detects. All but :meth:`mark` is for one thread at a time.
 
-    A look reads what was touched since the look before, by the database's clock and with
-    ``LOOK_BACK`` to spare: transactions may commit in any order. One that took longer still is
-    found by a look at every generation, once in ``whole_every`` seconds.
+    An update reads the hosts touched since the previous one, by the database's clock and with a
+    margin of ``LOOK_BACK``, since transactions may commit in any order. Changes of even longer
+    transactions are found by reading every generation, once in ``whole_every`` seconds.
 
-    :param silence: when hosts and cells count as down
-    :param hearing: for how long this process has been able to hear them
+    :param silence: timeouts after which hosts and cells are down
+    :param hearing: for how long this process has received reports
     """
 
     def __init__(
@@ -175,29 +175,29 @@ class HostTable:
         self._marking = threading.Lock()
 
     def row(self, host_id: int) -> int | None:
-        """Return where a host is, or None when it is not known (yet)."""
+        """Return the row of a host, or None when it is not known (yet)."""
         return self._rows.get(host_id)
 
     def rows(self, host_ids: Mapping[K, int]) -> dict[K, int]:
-        """Return the rows of hosts instead of their ids, as far as they are known."""
+        """Return the rows of those of these hosts that are known."""
         return {key: self._rows[id_] for key, id_ in host_ids.items() if id_ in self._rows}
 
     def by_row(self, by_host: Mapping[int, int]) -> dict[int, int]:
-        """Return what is told by host id by row instead, as far as the hosts are known."""
-        return {self._rows[id_]: told for id_, told in by_host.items() if id_ in self._rows}
+        """Return numbers by row instead of by host id, for the known hosts."""
+        return {self._rows[id_]: number for id_, number in by_host.items() if id_ in self._rows}
 
     def row_of(self, host: str, node: str) -> int | None:
-        """Return where a host is by its names, or None when it is not known (yet)."""
+        """Return the row of a host by its names, or None when it is not known (yet)."""
         found = np.flatnonzero(self.hosts.having("host", host) & self.hosts.having("node", node))
         return int(found[0]) if len(found) else None
 
     def mark(self, host_ids: Iterable[int]) -> None:
-        """Note that hosts were changed in a transaction that is committed. Any thread may."""
+        """Mark hosts as changed by a committed transaction. Thread-safe."""
         with self._marking:
             self._marked.update(host_ids)
 
     def forget_look(self, *, at_all: bool = False) -> None:
-        """Let the next refresh look for changes, or ``at_all`` the hosts there are."""
+        """Make the next refresh read changed hosts, or with ``at_all`` the list of all hosts."""
         self._looked_at = None
         if at_all:
             self._looked_whole_at = None
@@ -205,16 +205,16 @@ class HostTable:
     def stale(self) -> set[int]:
         """Return, once, the hosts marked so far.
 
-        To be asked before the transaction of the refresh begins, which then sees those changes.
+        Call it before the transaction of the refresh begins, which then sees those changes.
         """
         with self._marking:
             marked, self._marked = self._marked, set()
         return marked
 
     def refresh(self, session: Session, stale: Collection[int]) -> bool:
-        """Read what is stale, or whatever changed when the last look is too long ago.
+        """Read stale hosts, or all changes if the last update is too long ago.
 
-        :returns: whether all changes were looked for
+        :returns: whether all changes were read
         """
         if self._looked_at is None or self._clock() - self._looked_at >= self._max_age:
             self.look(session)
@@ -224,7 +224,7 @@ class HostTable:
         return False
 
     def look(self, session: Session) -> None:
-        """Read what changed since the last look."""
+        """Read the hosts that changed since the last update."""
         began = self._clock()
         now = clock.now(session)
         if self._looked_whole_at is None or began - self._looked_whole_at >= self._whole_every:
@@ -234,11 +234,11 @@ class HostTable:
             self.take_over(session, host_rows.touched_since(session, self._since))
         self._since = now - LOOK_BACK
         self._look_at_aggregates(session)
-        self._judge_liveness(cell_rows.heard_of(session))
+        self._judge_liveness(cell_rows.last_reports(session))
         self._looked_at = began
 
     def take_over(self, session: Session, usages: Sequence[Usage]) -> None:
-        """Bring hosts up to what the database says of them."""
+        """Update hosts to their usage in the database, and read again those that changed more."""
         described: list[int] = []
         used: list[tuple[int, Usage]] = []
         hosts = self.hosts
@@ -254,14 +254,14 @@ class HostTable:
         self._read(session, described)
 
     def committed(self, host_ids: Iterable[int]) -> None:
-        """Take over that a commit of this process, whose usage is in memory, raised generations."""
+        """Raise generations after a commit of this process, whose usage is in memory already."""
         rows = [self._rows[host_id] for host_id in host_ids if host_id in self._rows]
         self.hosts.generation[rows] += 1
 
-    def is_up(self, *, told_down: bool, reported_at: float, cell_heard: float | None) -> bool:
-        """Tell from what is known of a host (times in seconds since the epoch) whether it is up."""
+    def is_up(self, *, told_down: bool, reported_at: float, cell_at: float | None) -> bool:
+        """Return whether a host is up, by the last reports of it and its cell (since the epoch)."""
         now = self._now().timestamp()
-        cell_is_up = cell_heard is None or cell_heard >= self._cell_horizon.at(now)
+        cell_is_up = cell_at is None or cell_at >= self._cell_horizon.at(now)
         return not told_down and cell_is_up and reported_at >= self._host_horizon.at(now)
 
     def _look_at_all(self, session: Session) -> None:
@@ -290,7 +290,7 @@ class HostTable:
             self._read(session, [int(hosts.ids[row]) for row in exact])
 
     def _read(self, session: Session, host_ids: Sequence[int]) -> None:
-        """Read hosts whole, some at a time: rows take several times the memory of columns."""
+        """Read whole hosts in chunks, since rows take several times the memory of columns."""
         for start in range(0, len(host_ids), _AT_ONCE):
             self._read_some(session, host_ids[start : start + _AT_ONCE])
 
@@ -311,7 +311,7 @@ class HostTable:
         enrol(self.hosts, np.array(rows, dtype=np.intp), self._aggregates)
 
     def _hold(self, session: Session, rows: Sequence[int]) -> None:
-        """Take what claims hold of NUMA cells and devices from what hosts said they have."""
+        """Subtract the NUMA cells and devices of claims from those of the hosts."""
         hosts = self.hosts
         exact = {int(hosts.ids[row]): row for row in rows if hosts.topology[row] is not None}
         for host_id, details in claim_rows.details_on(session, exact) if exact else ():
@@ -329,13 +329,13 @@ class HostTable:
             enrol(self.hosts, np.arange(len(self.hosts)), self._aggregates)
             self.hosts.changed_throughout()
 
-    def _judge_liveness(self, heard: dict[str, datetime.datetime]) -> None:
-        """Find out which hosts are up."""
+    def _judge_liveness(self, cells: dict[str, datetime.datetime]) -> None:
+        """Update which hosts are up, by the last reports of their cells and their own."""
         hosts, now = self.hosts, self._now().timestamp()
         horizon = self._cell_horizon.at(now)
         silent = np.zeros(len(hosts), dtype=np.bool_)
-        for cell_uuid, heard_at in heard.items():
-            if heard_at.timestamp() < horizon:
+        for cell_uuid, reported_at in cells.items():
+            if reported_at.timestamp() < horizon:
                 silent |= hosts.having("cell", cell_uuid)
         up = ~hosts.told_down & ~silent & (hosts.reported_at >= self._host_horizon.at(now))
         changed = np.flatnonzero(up != hosts.up)

@@ -45,7 +45,7 @@ class FakeLedger:
 
     def check(self, context):
         if self.away:
-            raise exception.Unavailable("no scheduler can be asked")
+            raise exception.Unavailable("no scheduler answers")
 
     def all_claims(self, context, *, host=None):
         claims = [claim for claim in self.claims if host in (None, claim["host"])]

@@ -198,7 +198,7 @@ def test_another_host(cloud):
     assert land(cloud, **away) == PLAIN
     last = end_of_boot(cloud, host=PLAIN)
     away = hints(different_host=[server["id"] for server in (*taken, last)])
-    assert "the host of an instance to be away from" in refusal(cloud, **away)
+    assert "the host of an instance of different_host" in refusal(cloud, **away)
 
 
 def test_extra_specs_and_aggregates(cloud, aggregate):  # noqa: F811

@@ -1,4 +1,4 @@
-"""``roost-manage placement simulate``: whether a fleet would do, and which way to place is best."""
+"""``roost-manage placement simulate``: compares scheduler configurations on a fleet and a trace."""
 
 import functools
 import pathlib
@@ -56,7 +56,7 @@ def _sizes(_context: click.Context, _option: click.Parameter, value: str | None)
 @click.command()
 @click.argument("trace_file", metavar="TRACE", type=_FILE)
 @click.argument("inventory_file", metavar="INVENTORY", type=_FILE)
-@click.option("--driver", "drivers", multiple=True, help="Who places; may be repeated.")
+@click.option("--driver", "drivers", multiple=True, help="The scheduler driver; may be repeated.")
 @click.option(
     "--profile",
     "profiles",
@@ -70,7 +70,7 @@ def _sizes(_context: click.Context, _option: click.Parameter, value: str | None)
     multiple=True,
     help="Place by weighers of your own, such as ram=1.0,cpu=-0.5; may be repeated.",
 )
-@click.option("--filters", help="What a host must pass, with commas.")
+@click.option("--filters", help="The filters, separated by commas.")
 @click.option(
     "--column",
     "columns",
@@ -93,15 +93,15 @@ def _sizes(_context: click.Context, _option: click.Parameter, value: str | None)
 )
 @click.option("--since", type=float, help="Count from then on. Left out: 0, or the first arrival.")
 @click.option("--until", type=float, help="Count until then. Left out: the last arrival.")
-@click.option("--seed", default=1, show_default=True, help="Decides what chance decides.")
-@click.option("--csv", "csv_file", type=_OUT, help="Write how it went over time to this file.")
-@click.option("--plot", "plot_file", type=_OUT, help="Draw it, by matplotlib: a .png, .svg, .pdf.")
+@click.option("--seed", default=1, show_default=True, help="The seed of random choices.")
+@click.option("--csv", "csv_file", type=_OUT, help="Write samples over time to this file.")
+@click.option("--plot", "plot_file", type=_OUT, help="Plot them, by matplotlib: .png, .svg, .pdf.")
 @click.option(
     "--points",
     type=click.IntRange(2),
     default=POINTS,
     show_default=True,
-    help="Moments of --csv and --plot.",
+    help="Number of samples of --csv and --plot.",
 )
 @json_option
 @pass_deployment
@@ -125,14 +125,14 @@ def simulate(
     points: int,
     as_json: bool,
 ) -> None:
-    """Let the VMs of a TRACE come to the hosts of an INVENTORY, in memory, and tell how it went.
+    """Place the VMs of a TRACE on the hosts of an INVENTORY, in memory, and report the results.
 
-    TRACE is a CSV file, which may be gzipped: arrival, departure, cores and ram of each VM, and if
-    you like disk, group, zone and count. INVENTORY is a JSON file of host kinds: count, cores, ram,
-    and if you like name, disk, cpu_ratio, ram_ratio, disk_ratio and zone. Units are yours.
+    TRACE is a CSV file, which may be gzipped: arrival, departure, cores and ram of each VM,
+    optionally disk, group, zone and count. INVENTORY is a JSON file of host kinds: count, cores,
+    ram, optionally name, disk, cpu_ratio, ram_ratio, disk_ratio and zone. Units are your choice.
 
-    Each --profile and each --weighers is tried, with each --driver, side by side. Left out, they
-    are as configured in [scheduler]. No database and no daemon is needed.
+    Each --profile and each --weighers is run with each --driver, side by side. Left out, they are
+    as configured in [scheduler]. No database and no daemon is needed.
     """
     if plot_file:
         plot.check()
@@ -176,7 +176,7 @@ def _run(study: Study, ways: Mapping[str, Driver]) -> dict[str, StudyRun]:
     with _progress() as progress:
         for name, driver in ways.items():
             task = progress.add_task(name, total=len(study.trace))
-            runs[name] = study.run(driver, tell=functools.partial(progress.advance, task))
+            runs[name] = study.run(driver, progress=functools.partial(progress.advance, task))
     return runs
 
 

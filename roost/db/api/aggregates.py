@@ -1,8 +1,8 @@
-"""Aggregates: hosts that operators put together, with metadata that is said of them all.
+"""Host aggregates: groups of hosts with metadata that applies to all of them.
 
-Every change takes the next number of :mod:`roost.db.api.revisions` first and becomes its version.
-That also makes changes wait for each other, so what one reads before it writes is still so when it
-is committed: a name is taken once, and a host has one availability zone.
+Every change first takes the next number of :mod:`roost.db.api.revisions` as its version. That also
+serializes changes, so what a change reads before it writes still holds when it commits: names are
+unique, and a host has one availability zone.
 """
 
 import dataclasses
@@ -33,9 +33,9 @@ class InTwoZones(exception.Conflict):
 
 @dataclasses.dataclass(frozen=True)
 class AggregateChange:
-    """An aggregate after a change, and the hosts that it moved: host -> zone before and after.
+    """An aggregate after a change, and the hosts that it moved: host -> (old zone, new zone).
 
-    A zone of None stands for the one that the host names itself.
+    None stands for the zone that the host's own configuration names.
     """
 
     aggregate: Aggregate
@@ -89,7 +89,7 @@ def list_page(session: Session, *, after: str | None, limit: int) -> list[Aggreg
 
 
 def zones(session: Session) -> dict[str, str]:
-    """Return the availability zone of each host that has one by its aggregate."""
+    """Return the availability zone of each host whose aggregate sets one."""
     return {host: min(names) for host, names in _zones(session, sa.true()).items()}
 
 
@@ -100,11 +100,11 @@ def update(
     name: str | None = None,
     metadata: Mapping[str, str | None],
 ) -> AggregateChange:
-    """Change the name, if one is given, and metadata: None takes a key away, others stay.
+    """Change the name, if one is given, and metadata: None removes a key, others stay.
 
     :raises roost.exception.NotFound: when there is no such aggregate
     :raises roost.exception.Conflict: when the name is taken
-    :raises InTwoZones: when a host of it has another zone already
+    :raises InTwoZones: when one of its hosts has another zone already
     """
     touched = _hosts_of(aggregate_id) if ZONE in metadata else sa.false()
     work = _begin(session, aggregate_id, touched)
@@ -137,7 +137,7 @@ def add_host(session: Session, aggregate_id: int, host: str) -> AggregateChange:
 
 
 def remove_host(session: Session, aggregate_id: int, host: str) -> AggregateChange:
-    """Take a host out.
+    """Remove a host.
 
     :raises roost.exception.NotFound: when there is no such aggregate, or it has no such host
     """
@@ -149,7 +149,7 @@ def remove_host(session: Session, aggregate_id: int, host: str) -> AggregateChan
 
 
 def delete(session: Session, aggregate_id: int) -> Aggregate:
-    """Delete an aggregate, and return it as what it is now: ``deleted``, of a higher version.
+    """Delete an aggregate, and return it marked ``deleted``, with a higher version.
 
     :raises roost.exception.NotFound: when there is none
     :raises roost.exception.Conflict: while it has hosts
@@ -164,7 +164,7 @@ def delete(session: Session, aggregate_id: int) -> Aggregate:
 
 @dataclasses.dataclass(frozen=True)
 class _Work:
-    """A change under way: its version, what was so before, and which hosts may be moved by it."""
+    """A change under way: its version, the state before, and the hosts that it may move."""
 
     version: int
     before: Aggregate
@@ -173,13 +173,13 @@ class _Work:
 
 
 def _begin(session: Session, aggregate_id: int, touched: sa.ColumnElement[bool]) -> _Work:
-    """Wait for other changes to end, then look."""
+    """Wait for other changes to end, then read the aggregate."""
     version = revisions.advance(session, revisions.AGGREGATES)
     return _Work(version, get(session, aggregate_id), touched, _zones(session, touched))
 
 
 def _end(session: Session, work: _Work) -> AggregateChange:
-    """Give the aggregate its new version, and tell what has changed."""
+    """Give the aggregate its new version, and return what has changed."""
     mine = _aggregates.c.id == work.before.id
     stamp = {"version": work.version, "updated_at": database_now()}
     session.execute(sa.update(_aggregates).where(mine).values(stamp))
@@ -202,7 +202,7 @@ def _hosts_of(aggregate_id: int) -> sa.ColumnElement[bool]:
 
 
 def _zones(session: Session, condition: sa.ColumnElement[bool]) -> dict[str, set[str]]:
-    """Return the zones that aggregates give to hosts; between two changes one each at most."""
+    """Return the zones that aggregates give to hosts; outside a change at most one per host."""
     query = (
         sa.select(_hosts.c.host, _metadata.c.value)
         .join(_metadata, _metadata.c.aggregate_id == _hosts.c.aggregate_id)
@@ -230,10 +230,10 @@ def _insert_metadata(session: Session, aggregate_id: int, metadata: Mapping[str,
 
 
 def _loaded(session: Session, rows: Sequence[sa.Row[Any]]) -> list[Aggregate]:
-    """Make objects of rows that were read just now.
+    """Make objects of rows that were just read.
 
-    Hosts and metadata are read after the version. So what is told of an aggregate may be newer
-    than its version, if somebody changes it meanwhile, but never older: that would stay wrong.
+    Hosts and metadata are read after the version. So, if another request changes an aggregate
+    meanwhile, its content may be newer than its version, but never older: that would stay wrong.
     """
     hosts: dict[int, list[str]] = {row.id: [] for row in rows}
     metadata: dict[int, dict[str, str]] = {row.id: {} for row in rows}

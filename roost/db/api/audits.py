@@ -1,4 +1,4 @@
-"""What audits and their repairs ask of the API level."""
+"""Queries and repairs that audits run on the API-level database."""
 
 import datetime
 from typing import NamedTuple
@@ -17,10 +17,10 @@ _requests = models.build_requests
 
 
 class MappingRow(NamedTuple):
-    """Where an instance is said to be; None: nowhere yet.
+    """An instance's mapping; ``cell_uuid`` None: not scheduled to a cell yet.
 
-    ``put_away``: its user has deleted it and can restore it; ``unheard``: its cell may not know.
-    ``turns``: how often that has changed.
+    ``put_away``: soft-deleted; ``unheard``: unsynced, its cell may not know that yet.
+    ``turns``: the generation, which counts soft-deletes and restores.
     """
 
     cell_uuid: str | None
@@ -51,13 +51,13 @@ def mappings(session: Session, which: Which) -> dict[str, MappingRow]:
 
 
 def deleted(session: Session, which: Which) -> set[str]:
-    """Return the instances that their users have deleted, as long as that is remembered."""
+    """Return the instances that their users have deleted and that are not purged yet."""
     uuid = models.deleted_mappings.c.instance_uuid
     return {*session.scalars(sa.select(uuid).where(within(uuid, which)))}
 
 
 def build_requests_of(session: Session, which: Which) -> dict[str, datetime.datetime]:
-    """Return since when instances are wished for, by instance."""
+    """Return when each build request was created, by instance."""
     c = _requests.c
     rows = session.execute(
         sa.select(c.instance_uuid, c.created_at).where(within(c.instance_uuid, which))
@@ -66,9 +66,9 @@ def build_requests_of(session: Session, which: Which) -> dict[str, datetime.date
 
 
 def end_lease(session: Session, instance_uuid: str) -> bool:
-    """Let somebody else take up a wish; tell whether there is one.
+    """End the lease on a build request, so that any super-conductor can lease it; False: none.
 
-    A worker who still is at it will see that it is no longer its own.
+    A super-conductor that still works on it will see that it lost the lease.
     """
     ended = session.execute(
         sa.update(_requests)
@@ -79,7 +79,7 @@ def end_lease(session: Session, instance_uuid: str) -> bool:
 
 
 def forget_unplaced(session: Session, instance_uuid: str) -> bool:
-    """Forget an instance that is in no cell and that nobody wishes for; tell whether it was so."""
+    """Delete the mapping of an instance without cell and build request; False: it has either."""
     c = _mappings.c
     if build_requests.find(session, instance_uuid) is not None:
         return False
@@ -87,7 +87,7 @@ def forget_unplaced(session: Session, instance_uuid: str) -> bool:
 
 
 def forget_buried(session: Session, instance_uuid: str, *, cell_uuid: str) -> bool:
-    """Forget an instance that its cell has buried; tell whether it was mapped there."""
+    """Delete the mapping of an instance that its cell has deleted; False: not mapped there."""
     return _forget(session, instance_uuid, _mappings.c.cell_uuid == cell_uuid)
 
 
@@ -102,9 +102,9 @@ def adopt(
 ) -> bool:
     """Map an instance that lives in a cell and is not mapped.
 
-    Unless it is put away, it counts against its project.
+    Unless it is soft-deleted, it counts against its project.
 
-    :param turns: as many as its cell has heard of
+    :param turns: the generation that its cell has
     :returns: False when it is mapped by now
     """
     new = insert_once(
@@ -136,15 +136,15 @@ def adopt(
     return new
 
 
-def say_again(session: Session, instance_uuid: str, *, but_put_away: bool, heard: int) -> bool:
-    """Let its cell hear anew whether an instance is put away, if that is not what the cell says.
+def say_again(session: Session, instance_uuid: str, *, but_put_away: bool, cell_turns: int) -> bool:
+    """Have the soft-delete state sent to the cell again, if the cell has the other one.
 
-    :param but_put_away: whether the cell says so
-    :param heard: the turn of which the cell has heard; this one comes after
+    :param but_put_away: whether the instance is soft-deleted in the cell
+    :param cell_turns: the generation that the cell has; the new one is higher
     """
     c = _mappings.c
     differs = c.put_away_at.is_(None) if but_put_away else c.put_away_at.is_not(None)
-    later = sa.case((c.turns > heard, c.turns), else_=heard) + 1
+    later = sa.case((c.turns > cell_turns, c.turns), else_=cell_turns) + 1
     said = session.execute(
         sa.update(_mappings)
         .where(c.instance_uuid == instance_uuid, differs)
@@ -157,10 +157,10 @@ def say_again(session: Session, instance_uuid: str, *, but_put_away: bool, heard
 def catch_up(
     session: Session, instance_uuid: str, *, put_away_at: datetime.datetime | None, turns: int
 ) -> bool:
-    """Let an old mapping say whether an instance is put away, as its cell has heard since.
+    """Update an outdated mapping to the soft-delete state and generation of its cell.
 
-    :param turns: the turn of which the cell has heard
-    :returns: False when the mapping has seen that turn by now, or the instance is to be deleted
+    :param turns: the generation that the cell has
+    :returns: False when the mapping has that generation by now, or is queued for delete
     """
     c = _mappings.c
     old = sa.and_(c.instance_uuid == instance_uuid, c.queued_for_delete.is_(False), c.turns < turns)
@@ -178,7 +178,7 @@ def catch_up(
 
 
 def move(session: Session, instance_uuid: str, *, before: str | None, cell_uuid: str) -> bool:
-    """Point a mapping to another cell, if it still is as it was ``before``."""
+    """Point a mapping to another cell, if it still points to ``before``."""
     c = _mappings.c
     same = c.cell_uuid.is_(None) if before is None else c.cell_uuid == before
     moved = session.execute(
@@ -190,7 +190,7 @@ def move(session: Session, instance_uuid: str, *, before: str | None, cell_uuid:
 
 
 def _forget(session: Session, instance_uuid: str, condition: sa.ColumnElement[bool]) -> bool:
-    """Forget a mapping that is as the condition says, and give back what it counts."""
+    """Delete a mapping that meets the condition, and release its quota."""
     c = _mappings.c
     same = sa.select(c.id).where(c.instance_uuid == instance_uuid, condition).with_for_update()
     if session.execute(same).first() is None:

@@ -1,7 +1,7 @@
-"""Build requests: instances that were asked for and are not in a cell yet, and who works on them.
+"""Build requests: requested instances that are not in a cell yet, and the leases on them.
 
-When they were made, and until when somebody works on them, is by the clock of the API database.
-Lists of servers page through them in the same order as through cells.
+Times of creation and of leases are by the clock of the API database. Lists of servers page through
+build requests in the same order as through cells.
 """
 
 import dataclasses
@@ -27,14 +27,14 @@ _PLAIN = tuple(name for name in BuildRequest.fields if name != "instance")
 
 
 def create(session: Session, requests: Sequence[BuildRequest], *, spec: RequestSpec) -> None:
-    """Insert the wishes of one POST, their common spec and their mappings."""
+    """Insert the build requests of one POST, their common spec and their mappings."""
     session.execute(sa.insert(_specs).values(request_uuid=spec.request_uuid, spec=wire.dump(spec)))
     session.execute(sa.insert(_requests), [_request_row(request) for request in requests])
     session.execute(sa.insert(_mappings), [_mapping_row(request) for request in requests])
 
 
 def find(session: Session, instance_uuid: str) -> BuildRequest | None:
-    """Return the wish for this instance, while it is one."""
+    """Return the build request of this instance, if it still exists."""
     row = session.execute(
         sa.select(_requests).where(_requests.c.instance_uuid == instance_uuid)
     ).one_or_none()
@@ -42,7 +42,7 @@ def find(session: Session, instance_uuid: str) -> BuildRequest | None:
 
 
 def forget(session: Session, instance_uuid: str, *, owner: str | None = None) -> bool:
-    """Delete the wish; tell whether it was still there: only one can be told so.
+    """Delete the build request; True for the one caller that deleted it.
 
     :param owner: only if this lease holds it
     """
@@ -54,7 +54,7 @@ def forget(session: Session, instance_uuid: str, *, owner: str | None = None) ->
 
 
 def take_away(session: Session, instance_uuid: str) -> tuple[bool, str | None]:
-    """Delete the wish; tell whether it was still there, and which cell may have it already."""
+    """Delete the build request; return whether it was still there, and its target cell."""
     target_cell = sa.select(_requests.c.cell_uuid).where(_requests.c.instance_uuid == instance_uuid)
     found = session.execute(target_cell.with_for_update()).one_or_none()
     if found is None or not forget(session, instance_uuid):
@@ -63,7 +63,7 @@ def take_away(session: Session, instance_uuid: str) -> tuple[bool, str | None]:
 
 
 def holds(session: Session, instance_uuid: str, *, owner: str) -> bool:
-    """Tell whether this lease holds the wish, and let nobody change that in this transaction."""
+    """Return whether this lease holds the build request, and lock it for this transaction."""
     held = sa.select(_requests.c.id).where(
         _requests.c.instance_uuid == instance_uuid, _requests.c.lease_owner == owner
     )
@@ -71,13 +71,13 @@ def holds(session: Session, instance_uuid: str, *, owner: str) -> bool:
 
 
 def get_spec(session: Session, request_uuid: str) -> RequestSpec:
-    """Return what the instances of one request need.
+    """Return the request spec of one request.
 
     :raises roost.exception.NotFound: when there is no such request
     """
     spec = find_spec(session, request_uuid)
     if spec is None:
-        raise exception.NotFound(f"there is no request {request_uuid}")
+        raise exception.NotFound(f"there is no request spec {request_uuid}")
     return spec
 
 
@@ -90,16 +90,16 @@ def find_spec(session: Session, request_uuid: str) -> RequestSpec | None:
 
 
 def hold_spec(session: Session, request_uuid: str) -> None:
-    """Let nobody else forget an instance of this request in this transaction.
+    """Lock the spec, so that no other transaction deletes mappings of this request meanwhile.
 
-    Two that forget the last two at the same time would each see the other's.
+    Two that delete the last two at the same time would each see the other's and keep the spec.
     """
     held = sa.select(_specs.c.request_uuid).where(_specs.c.request_uuid == request_uuid)
     session.execute(held.with_for_update())
 
 
 def forget_spec(session: Session, request_uuid: str) -> None:
-    """Delete what a request asked for, unless an instance of it is still mapped."""
+    """Delete the spec of a request, unless an instance of it is still mapped."""
     mapped = sa.select(_mappings.c.id).where(_mappings.c.request_uuid == request_uuid)
     session.execute(
         sa.delete(_specs).where(_specs.c.request_uuid == request_uuid, ~mapped.exists())
@@ -107,10 +107,10 @@ def forget_spec(session: Session, request_uuid: str) -> None:
 
 
 def pin(session: Session, instance_uuid: str, request_uuid: str, zone: str | None) -> bool:
-    """Keep one instance in an availability zone from now on, or in none, and leave its siblings.
+    """Pin one instance to an availability zone, or unpin it, and leave its siblings.
 
-    It gets a request of its own, which says what that of all said but for the zone. False: it was
-    given another one meanwhile.
+    It gets a copy of the request spec with the new zone. False: another call has given it another
+    spec meanwhile.
     """
     hold_spec(session, request_uuid)
     spec = get_spec(session, request_uuid)
@@ -129,9 +129,9 @@ def pin(session: Session, instance_uuid: str, request_uuid: str, zone: str | Non
 def lease(
     session: Session, *, owner: str, seconds: float, instance_uuids: Sequence[str]
 ) -> list[BuildRequest]:
-    """Take those of these wishes that nobody works on, for a while.
+    """Lease those of these build requests that have no lease.
 
-    :param owner: names this taking, not only the taker, so it must be new each time
+    :param owner: names this lease, not only the daemon, so it must be new each time
     """
     now = clock.now(session)
     session.execute(
@@ -148,10 +148,10 @@ def lease(
 
 
 def target_cell(session: Session, cells: Mapping[str, str | None], *, owner: str) -> set[str]:
-    """Note in which cell each of these wishes is about to be created, as far as the lease holds.
+    """Record the target cell of each of these build requests that the lease still holds.
 
-    :param cells: cell by instance; None: no cell can have it
-    :returns: the instances of which it is noted
+    :param cells: cell by instance; None: no target cell
+    :returns: the instances whose target cell was recorded
     """
     aimed: set[str] = set()
     for cell_uuid in sorted({*cells.values()}, key=str):
@@ -165,9 +165,9 @@ def target_cell(session: Session, cells: Mapping[str, str | None], *, owner: str
 def list_waiting(
     session: Session, *, older_than: datetime.timedelta, but_not_for: Collection[str] = ()
 ) -> list[BuildRequest]:
-    """Return wishes of some age that nobody works on, those of one request side by side.
+    """Return build requests of some age without a lease, those of one POST side by side.
 
-    :param but_not_for: cells; wishes that one of these may have are left out
+    :param but_not_for: cells; build requests with one of these as target cell are left out
     """
     now = clock.now(session)
     cell = _requests.c.cell_uuid
@@ -182,7 +182,7 @@ def list_waiting(
 
 
 def hand_back(session: Session, owner: str) -> None:
-    """End a lease early: somebody else may take its wishes up at once."""
+    """End a lease early: another super-conductor can lease its build requests at once."""
     session.execute(
         sa.update(_requests)
         .where(_requests.c.lease_owner == owner)
@@ -191,7 +191,7 @@ def hand_back(session: Session, owner: str) -> None:
 
 
 def list_older_than(session: Session, age: datetime.timedelta) -> list[BuildRequest]:
-    """Return wishes that have waited for long, for audits."""
+    """Return build requests that have waited for long, for audits."""
     old = _requests.c.created_at < clock.now(session) - age
     rows = session.execute(sa.select(_requests).where(old))
     return [row_to_request(row) for row in rows]
@@ -244,7 +244,7 @@ _COLUMNS: Final = {
 
 @dataclasses.dataclass(frozen=True)
 class SchedulingDetails:
-    """What a server tells of its request: the zone that it is pinned to, and the hints."""
+    """The parts of a request spec that a server shows: its pinned zone and its hints."""
 
     zone: str | None
     hints: Mapping[str, list[str]]
@@ -253,10 +253,10 @@ class SchedulingDetails:
 def list_page(
     session: Session, wanted: Wanted, *, after: Sequence[Any] | None = None, limit: int
 ) -> list[ListedInstance]:
-    """Return the first ``limit`` wishes whose instances are wanted, in order.
+    """Return the first ``limit`` build requests whose instances are wanted, in order.
 
-    In the usual order, by age, no more rows are looked at than it takes to find them; in any other,
-    all of the project's, which are few: a wish lives for moments.
+    In the usual order, by age, it reads only as many rows as it needs; in any other order all of
+    the project's, which are few: a build request lives for seconds.
 
     :param after: the values of the order's columns of the last instance of the page before
     """
@@ -306,7 +306,7 @@ def _rank(request: BuildRequest, wanted: Wanted) -> ordering.Ranked:
 
 
 def asked_for(session: Session, instance_uuids: Sequence[str]) -> dict[str, SchedulingDetails]:
-    """Return, for each of these instances, what its user asked for."""
+    """Return the requested zone and hints of each of these instances."""
     mappings, specs = models.instance_mappings, models.request_specs
     rows = session.execute(
         sa.select(mappings.c.instance_uuid, specs.c.spec)
@@ -317,6 +317,6 @@ def asked_for(session: Session, instance_uuids: Sequence[str]) -> dict[str, Sche
 
 
 def _asked(spec: str) -> SchedulingDetails:
-    """Read what lists tell of a request; making the whole of it would take ten times as long."""
+    """Read what lists show of a request spec; loading all of it would take ten times as long."""
     found = wire.peek(spec, ("availability_zone", "hints"))
     return SchedulingDetails(zone=found.get("availability_zone"), hints=found.get("hints") or {})

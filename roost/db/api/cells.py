@@ -50,7 +50,7 @@ def update(session: Session, uuid: str, **changes: Any) -> None:
 
 
 def delete(session: Session, uuid: str) -> None:
-    """Forget a cell, its hosts, and where its deleted instances were."""
+    """Delete a cell, its host mappings, and its mappings of deleted instances."""
     for table in (_hosts, models.deleted_mappings):
         session.execute(sa.delete(table).where(table.c.cell_uuid == uuid))
     session.execute(sa.delete(_cells).where(_cells.c.uuid == uuid))
@@ -64,7 +64,7 @@ def count_instances(session: Session, uuid: str) -> int:
 
 
 def find_host(session: Session, host: str) -> HostMapping | None:
-    """Return which cell a host is in, if that is known."""
+    """Return the mapping of a host to its cell, if there is one."""
     row = session.execute(sa.select(_hosts).where(_hosts.c.host == host)).one_or_none()
     return None if row is None else HostMapping.of(host=row.host, cell_uuid=row.cell_uuid)
 
@@ -78,7 +78,7 @@ def list_hosts(session: Session, cell_uuid: str | None = None) -> list[HostMappi
 
 
 def map_host(session: Session, host: str, cell_uuid: str) -> bool:
-    """Note which cell a host is in; tell whether that was news.
+    """Map a host to a cell; return whether it was not mapped before.
 
     :raises roost.exception.Conflict: when it is mapped to another cell
     """
@@ -94,7 +94,7 @@ def map_host(session: Session, host: str, cell_uuid: str) -> bool:
 
 
 def unmap_host(session: Session, host: str) -> bool:
-    """Forget which cell a host is in; tell whether that was known."""
+    """Delete the mapping of a host; return whether there was one."""
     return session.execute(sa.delete(_hosts).where(_hosts.c.host == host)).rowcount == 1
 
 

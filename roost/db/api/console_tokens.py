@@ -1,7 +1,7 @@
-"""Tokens that open consoles of servers, as digests: what is here opens nothing.
+"""Digests of the tokens that open consoles of servers; a digest itself opens nothing.
 
-They are here, and not with the cells, so that roost-consoleproxy needs one database, and a user of
-it who may read little else.
+They are in the API database, not with the cells, so that roost-consoleproxy needs only one
+database, with a user that may read little else.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ _tokens = models.console_tokens
 
 @dataclasses.dataclass(frozen=True)
 class ConsoleToken:
-    """``host`` and ``port`` are the door where the token itself is asked for."""
+    """``host`` and ``port``: the address of the console listener that checks the token itself."""
 
     digest: str
     instance_uuid: str
@@ -47,16 +47,16 @@ def known(session: Session, digests: Collection[str]) -> set[str]:
 
 
 def release(session: Session, instance_uuid: str) -> None:
-    """Delete the tokens of a server that is gone."""
+    """Delete the tokens of a deleted server."""
     session.execute(sa.delete(_tokens).where(_tokens.c.instance_uuid == instance_uuid))
 
 
 def expired(session: Session, *, now: datetime.datetime, limit: int) -> list[str]:
-    """Return the digests of so many tokens at most that have expired, the oldest first."""
+    """Return the digests of at most ``limit`` expired tokens, the oldest first."""
     query = sa.select(_tokens.c.digest).where(_tokens.c.expires_at <= now)
     return list(session.scalars(query.order_by(_tokens.c.expires_at).limit(limit)))
 
 
 def forget(session: Session, digests: Collection[str]) -> None:
-    """Delete some tokens."""
+    """Delete tokens."""
     session.execute(sa.delete(_tokens).where(_tokens.c.digest.in_(digests)))

@@ -26,7 +26,7 @@ def list_projects(session: Session, flavorid: str) -> list[str]:
 
 
 def has(session: Session, flavorid: str, project_id: str) -> bool:
-    """Tell whether a project was given access; to a flavor that is not there nobody was."""
+    """Return whether a project has access; False for a flavor that does not exist."""
     query = sa.select(_access.c.project_id).join(_flavors)
     mine = (_flavors.c.flavorid == flavorid, _access.c.project_id == project_id)
     return session.execute(query.where(*mine)).first() is not None
@@ -47,7 +47,7 @@ def add(session: Session, flavorid: str, project_id: str) -> None:
 
 
 def remove(session: Session, flavorid: str, project_id: str) -> None:
-    """Take access away from a project.
+    """Revoke a project's access.
 
     :raises roost.exception.NotFound: when there is no such flavor, or the project has no access
     """
@@ -62,7 +62,7 @@ def remove(session: Session, flavorid: str, project_id: str) -> None:
 
 
 def granted(project_id: str) -> sa.ColumnElement[bool]:
-    """Return what holds for the flavors that a project was given access to."""
+    """Return the condition for flavors to which a project has access."""
     return _flavors.c.id.in_(
         sa.select(_access.c.flavor_id).where(_access.c.project_id == project_id)
     )
@@ -165,7 +165,7 @@ def list_flavors(
 
 
 def delete(session: Session, flavorid: str) -> None:
-    """Delete a flavor; instances keep what they were made of.
+    """Delete a flavor; instances keep their copy of it.
 
     :raises roost.exception.NotFound: when there is none
     """
@@ -176,7 +176,7 @@ def delete(session: Session, flavorid: str) -> None:
 
 
 def update_description(session: Session, flavorid: str, description: str | None) -> None:
-    """Describe a flavor anew.
+    """Change the description of a flavor.
 
     :raises roost.exception.NotFound: when there is none
     """
@@ -202,7 +202,7 @@ def set_extra_specs(session: Session, flavorid: str, specs: Mapping[str, str]) -
 
 
 def delete_extra_spec(session: Session, flavorid: str, key: str) -> None:
-    """Take one extra spec away.
+    """Delete one extra spec.
 
     :raises roost.exception.NotFound: when there is no such flavor, or it has none of this key
     """

@@ -1,8 +1,8 @@
-"""Which cell each instance is in, and what it counts against its project's quota.
+"""Mappings of instances to cells, with what each counts against its project's quota.
 
-Mappings of deleted instances are kept until their cells purge them, apart from those that live: so
-what is asked of the latter costs the same however many servers came and went. Lists of deleted
-servers need them for the markers of their pages, and so do the actions of a deleted server.
+Mappings of deleted instances are kept until their cells purge them, in a table of their own: so
+queries of live instances cost the same however many servers were ever deleted. Page markers in
+lists of deleted servers need them, and so do the actions of a deleted server.
 """
 
 import datetime
@@ -33,13 +33,13 @@ _KEPT = ("instance_uuid", "request_uuid", "cell_uuid", "project_id", "user_id", 
 
 
 def keep(session: Session, mapping: InstanceMapping) -> None:
-    """Keep what is known of an instance whose mapping is deleted in this transaction."""
+    """Record an instance whose mapping this transaction deletes."""
     kept = {name: getattr(mapping, name) for name in _KEPT}
     insert_once(session, _deleted, {**kept, "deleted_at": database_now()})
 
 
 def find_deleted(session: Session, instance_uuid: str) -> InstanceMapping | None:
-    """Return where an instance was; it counts against nothing."""
+    """Return the mapping of a deleted instance; it counts against no quota."""
     query = sa.select(_deleted).where(_deleted.c.instance_uuid == instance_uuid)
     row = session.execute(query).one_or_none()
     if row is None:
@@ -52,9 +52,9 @@ def find_deleted(session: Session, instance_uuid: str) -> InstanceMapping | None
 def list_older_than(
     session: Session, age: datetime.timedelta, *, cell_uuid: str, skip: int, limit: int
 ) -> list[str]:
-    """Return the instances of a cell that were deleted so long ago, the oldest first.
+    """Return the instances of a cell deleted at least ``age`` ago, the oldest first.
 
-    :param skip: how many of them are left out
+    :param skip: how many of the oldest are left out
     """
     c = _deleted.c
     query = (
@@ -68,7 +68,7 @@ def list_older_than(
 
 
 def forget_deleted(session: Session, instance_uuids: Sequence[str]) -> None:
-    """Forget where these were."""
+    """Delete the records of these deleted instances."""
     session.execute(sa.delete(_deleted).where(_deleted.c.instance_uuid.in_(instance_uuids)))
 
 
@@ -84,7 +84,7 @@ def find(session: Session, instance_uuid: str) -> InstanceMapping | None:
 
 
 def hold(session: Session, instance_uuid: str) -> None:
-    """Let a mapping stay as it is until the transaction ends.
+    """Lock a mapping until the transaction ends.
 
     :raises roost.exception.NotFound: when there is none
     """
@@ -94,7 +94,7 @@ def hold(session: Session, instance_uuid: str) -> None:
 
 
 def cells_of(session: Session, uuids: Collection[str]) -> dict[str, str | None]:
-    """Return the cells of those of these instances that somebody has; None: not placed yet."""
+    """Return the cells of those of these instances that exist; None: no cell yet."""
     rows = session.execute(
         sa.select(_mappings.c.instance_uuid, _mappings.c.cell_uuid).where(
             _mappings.c.instance_uuid.in_(uuids), _mappings.c.queued_for_delete.is_(False)
@@ -104,13 +104,13 @@ def cells_of(session: Session, uuids: Collection[str]) -> dict[str, str | None]:
 
 
 def cells_of_project(session: Session, project_id: str) -> set[str | None]:
-    """Return the cells that a project's servers are in, or are leaving; None: not placed yet."""
+    """Return the cells of a project's servers, also of those being deleted; None: no cell yet."""
     mine = sa.select(_mappings.c.cell_uuid).where(_mappings.c.project_id == project_id)
     return {*session.scalars(mine.distinct())}
 
 
 def projects_of(session: Session, uuids: Collection[str]) -> dict[str, str]:
-    """Return the projects of those of these instances that somebody has."""
+    """Return the projects of those of these instances that exist."""
     rows = session.execute(
         sa.select(_mappings.c.instance_uuid, _mappings.c.project_id).where(
             _mappings.c.instance_uuid.in_(uuids), _mappings.c.queued_for_delete.is_(False)
@@ -120,7 +120,7 @@ def projects_of(session: Session, uuids: Collection[str]) -> dict[str, str]:
 
 
 def leaving(session: Session, uuids: Collection[str]) -> dict[str, str]:
-    """Return the cells of those of these instances that their users are rid of."""
+    """Return the cells of those of these instances that are queued for delete."""
     rows = session.execute(
         sa.select(_mappings.c.instance_uuid, _mappings.c.cell_uuid).where(
             _mappings.c.instance_uuid.in_(uuids),
@@ -143,7 +143,7 @@ def get(session: Session, instance_uuid: str) -> InstanceMapping:
 
 
 def place(session: Session, instance_uuid: str, cell_uuid: str) -> None:
-    """Point the instance to its cell."""
+    """Map the instance to its cell."""
     session.execute(
         sa.update(_mappings)
         .where(_mappings.c.instance_uuid == instance_uuid)
@@ -154,10 +154,10 @@ def place(session: Session, instance_uuid: str, cell_uuid: str) -> None:
 def queue_for_delete(
     session: Session, instance_uuid: str, *, turn: int | None = None
 ) -> InstanceMapping | None:
-    """Let its user be rid of the instance, once: it counts against no quota from here on.
+    """Mark the instance as deleted by its user, once: it counts against no quota from here on.
 
-    :param turn: only if it is put away since this turn, or restored
-    :returns: the mapping, or None when somebody was here before
+    :param turn: only if its mapping still has this generation
+    :returns: the mapping, or None when another call did it before
     """
     c = _mappings.c
     same = [] if turn is None else [c.turns == turn]
@@ -174,12 +174,12 @@ def queue_for_delete(
 
 
 def withdraw(session: Session, instance_uuid: str) -> bool:
-    """Take back a wish that is still one: request, mapping and quota, as if never made.
+    """Delete a build request with its mapping and quota, as if it had never been made.
 
-    One that a cell may have already is queued for delete there: so nothing stays behind, even if
-    that cell is away now, and whoever was placing the wish does not come back.
+    If it has a target cell, its instance is queued for delete there: so nothing stays behind, even
+    if that cell is unavailable now and the super-conductor that worked on it has died.
 
-    :returns: False when it is no wish any more: then it is in a cell, or gone
+    :returns: False when there is no build request: the instance is in a cell, or deleted
     """
     done, cell_uuid = build_requests.take_away(session, instance_uuid)
     if cell_uuid is not None:
@@ -191,9 +191,10 @@ def withdraw(session: Session, instance_uuid: str) -> bool:
 
 
 def forget(session: Session, instance_uuid: str) -> InstanceMapping | None:
-    """Delete the mapping, and with the last of a request what that asked for.
+    """Delete the mapping, and with the last mapping of a request its spec.
 
-    What it still counted is given back. Where it was is kept, if its user has deleted it there.
+    Quota that it still counts against is released. If it was queued for delete in a cell, a record
+    of it is kept.
 
     :returns: the mapping that was deleted, None when there was none
     """
@@ -223,7 +224,7 @@ def forget(session: Session, instance_uuid: str) -> InstanceMapping | None:
 def list_queued(
     session: Session, *, marker: int = 0, limit: int = 1000, but_not_in: Collection[str] = ()
 ) -> list[tuple[int, InstanceMapping]]:
-    """Return mappings that wait for their cell to bury the instance, each with its place.
+    """Return (row id, mapping) of mappings that wait for their cell to delete the instance.
 
     :param but_not_in: cells whose instances are left out
     """
@@ -244,9 +245,9 @@ def list_in_cells(
     project_ids: Collection[str] | None,
     limit: int,
 ) -> list[InstanceMapping]:
-    """Return what is mapped to some cells and neither deleted nor put away, the newest first.
+    """Return instances mapped to some cells, neither deleted nor soft-deleted, the newest first.
 
-    :param project_ids: whose; None: everybody's
+    :param project_ids: of these projects; None: of all
     """
     c = _mappings.c
     lives = (c.queued_for_delete.is_(False), c.put_away_at.is_(None))
@@ -260,7 +261,7 @@ def list_in_cells(
 def list_all(
     session: Session, *, marker: int = 0, limit: int = 1000
 ) -> list[tuple[int, InstanceMapping]]:
-    """Return all mappings by pages, each with its place, for audits."""
+    """Return all mappings by pages, as (row id, mapping), for audits."""
     rows = session.execute(
         sa.select(_mappings).where(_mappings.c.id > marker).order_by(_mappings.c.id).limit(limit)
     )
@@ -273,7 +274,7 @@ def row_to_mapping(row: sa.Row[tuple[object, ...]]) -> InstanceMapping:
 
 
 def charge(mapping: InstanceMapping) -> dict[str, Any]:
-    """Return what an instance counts against which project, as ``db/api/quota.py`` takes it."""
+    """Return an instance's project and amounts, as arguments of ``db/api/quota.py``."""
     return {
         "project_id": mapping.project_id,
         "instances": 1,
@@ -283,9 +284,9 @@ def charge(mapping: InstanceMapping) -> dict[str, Any]:
 
 
 def _let_go(session: Session, mapping: InstanceMapping) -> None:
-    """Let an instance count against nothing, as one that is put away does, and be in no group.
+    """Release the quota, server group and console tokens of an instance.
 
-    Nobody comes to its consoles any more.
+    A soft-deleted instance counts against no quota already.
     """
     console_tokens.release(session, mapping.instance_uuid)
     if mapping.put_away_at is None:

@@ -1,7 +1,7 @@
 """Key pairs of users: names, types and public keys.
 
-A user has so many at most. Whoever adds one locks the user's row of owners first, and counts under
-this lock; so the count is exact, and nobody has to keep one.
+The number per user is limited. A transaction that adds one locks the user's row of owners first and
+counts under this lock; so the count is exact, and no counter is stored.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ def create(
 ) -> Keypair:
     """Add a key pair, once; return it with its id.
 
-    :param project_id: whose limit counts
+    :param project_id: the project whose limit applies
     :param defaults: limits of resources for which the project has none of its own; -1: no limit
     :raises roost.exception.QuotaExceeded: when the user may not have one more
     :raises roost.exception.Conflict: when the user has one of this name
@@ -64,9 +64,9 @@ def list_of_user(
 ) -> list[Keypair]:
     """Return a page of a user's key pairs, in order of their names.
 
-    :param after: the name of the last one of the page before, which must be there
+    :param after: the name of the last one of the page before, which must exist
     :param limit: None: all of them
-    :raises roost.exception.NotFound: when there is no such last one
+    :raises roost.exception.NotFound: when there is no key pair ``after``
     """
     query = sa.select(_keypairs).where(_keypairs.c.user_id == user_id)
     if after is not None:
@@ -75,12 +75,12 @@ def list_of_user(
 
 
 def delete(session: Session, keypair: Keypair) -> None:
-    """Delete this very key pair; one that is gone is fine, and a new one of its name stays."""
+    """Delete this key pair, if it still exists; a new one of the same name stays."""
     session.execute(sa.delete(_keypairs).where(_keypairs.c.uuid == keypair.uuid))
 
 
 def _lock(session: Session, user_id: str) -> None:
-    """Let nobody else add a key pair of this user in this transaction."""
+    """Lock the user's row, so that only this transaction adds key pairs of this user."""
     row = sa.select(_owners.c.user_id).where(_owners.c.user_id == user_id).with_for_update()
     if session.execute(row).first() is None:
         insert_once(session, _owners, {"user_id": user_id})

@@ -24,8 +24,8 @@ host_mappings = sa.Table(
     sa.Column("cell_uuid", Uuid, nullable=False, index=True),
 )
 
-# What was asked for, and by whom: one row per POST, however many instances it wishes for. It goes
-# with the mapping of the last of them.
+# Request specs: one row per POST, however many instances it requests. The row is deleted with the
+# mapping of the last of them.
 request_specs = sa.Table(
     "request_specs",
     metadata,
@@ -33,8 +33,8 @@ request_specs = sa.Table(
     sa.Column("spec", LongText, nullable=False),
 )
 
-# A row is one wish that nobody has fulfilled yet. Whoever works on it holds the lease, and writes
-# down the cell before anything is created there.
+# One row per requested instance that is in no cell yet. The super-conductor that works on it holds
+# the lease, and records the target cell before it creates anything there.
 build_requests = sa.Table(
     "build_requests",
     metadata,
@@ -51,8 +51,8 @@ build_requests = sa.Table(
     sa.Column("lease_until", UtcDateTime, index=True),
 )
 
-# queued_for_delete: its user is rid of it (and it counts against no quota); the row stays until
-# the cell has buried the instance.
+# queued_for_delete: its user has deleted it (and it counts against no quota); the row stays until
+# the cell has deleted the instance.
 instance_mappings = sa.Table(
     "instance_mappings",
     metadata,
@@ -65,7 +65,7 @@ instance_mappings = sa.Table(
     sa.Column("vcpus", sa.Integer, nullable=False),
     sa.Column("memory_mb", sa.Integer, nullable=False),
     sa.Column("queued_for_delete", sa.Boolean, nullable=False, default=False),
-    # put away since, and to be restored until reclaimed; see instance_mappings.py
+    # soft-deleted since; turns: the generation; unheard: unsynced; see soft_delete.py
     sa.Column("put_away_at", UtcDateTime),
     sa.Column("turns", sa.Integer, nullable=False, default=0, server_default="0"),
     sa.Column("unheard", sa.Boolean, nullable=False, default=False, server_default="0"),
@@ -76,7 +76,7 @@ instance_mappings = sa.Table(
     sa.Index("instance_mappings_unheard", "unheard"),
 )
 
-# Where instances were that are gone, until their cells purge them; see instance_mappings.py.
+# Mappings of deleted instances, until their cells purge them; see instance_mappings.py.
 deleted_mappings = sa.Table(
     "deleted_mappings",
     metadata,
@@ -109,7 +109,7 @@ quota_limits = sa.Table(
     sa.Column("hard_limit", sa.BigInteger, nullable=False),
 )
 
-# Limits of users within a project, beside its own. What they use is counted when it is asked for.
+# Limits of users within a project, beside its own. Their usage is counted when it is needed.
 quota_user_limits = sa.Table(
     "quota_user_limits",
     metadata,
@@ -119,8 +119,8 @@ quota_user_limits = sa.Table(
     sa.Column("hard_limit", sa.BigInteger, nullable=False),
 )
 
-# Limits that operators set by a class's name; those of the class "default" are every project's, as
-# far as it has none of its own.
+# Limits that operators set by the name of a class; those of the class "default" apply to every
+# project that has none of its own.
 quota_class_limits = sa.Table(
     "quota_class_limits",
     metadata,
@@ -164,7 +164,7 @@ flavor_projects = sa.Table(
     sa.Column("project_id", sa.String(255), primary_key=True, index=True),
 )
 
-# Hosts that operators put together. version is the number that revisions gave the last change.
+# Host aggregates. version is the number that revisions gave the last change.
 host_aggregates = sa.Table(
     "host_aggregates",
     metadata,
@@ -201,7 +201,7 @@ aggregate_metadata = sa.Table(
     sa.Column("value", sa.String(255), nullable=False),
 )
 
-# The last version that was given to any of a kind of things; see revisions.py.
+# The last version given to any object of a kind; see revisions.py.
 api_revisions = sa.Table(
     "api_revisions",
     metadata,
@@ -209,8 +209,8 @@ api_revisions = sa.Table(
     sa.Column("number", sa.BigInteger, nullable=False),
 )
 
-# Public keys by which users log into their servers. uuid names the creation, so that one that is
-# run again knows its own.
+# Public keys by which users log into their servers. uuid names the creation, so that a retry of it
+# finds its own row.
 key_pairs = sa.Table(
     "key_pairs",
     metadata,
@@ -225,7 +225,7 @@ key_pairs = sa.Table(
     sa.UniqueConstraint("user_id", "name"),
 )
 
-# Users who have, or had, key pairs: who locks a row counts and adds alone.
+# Users who have, or had, key pairs: a transaction locks the user's row to count and add.
 key_pair_owners = sa.Table(
     "key_pair_owners",
     metadata,
@@ -249,7 +249,7 @@ networks = sa.Table(
     sa.Column("created_at", UtcDateTime, nullable=False),
 )
 
-# Which servers stand on which of them, until their mapping goes.
+# Which servers use which network, until their mapping is deleted.
 network_uses = sa.Table(
     "network_uses",
     metadata,
@@ -257,8 +257,8 @@ network_uses = sa.Table(
     sa.Column("network_id", Uuid, primary_key=True, index=True),
 )
 
-# Ports that users make beforehand, on any network of the local driver; instance_uuid: whose port it
-# is, until the mapping of that server goes.
+# Ports that users create before their servers, on any network of the local driver; instance_uuid:
+# the server that has the port, until its mapping is deleted.
 made_ports = sa.Table(
     "made_ports",
     metadata,
@@ -276,8 +276,8 @@ made_ports = sa.Table(
     sa.UniqueConstraint("network_id", "ip"),
 )
 
-# Security groups of the local driver. That of a project's name "default" is made when it is first
-# asked for, with an id that follows from the project.
+# Security groups of the local driver. A project's group "default" is created on first use, with an
+# id derived from the project.
 security_groups = sa.Table(
     "security_groups",
     metadata,
@@ -305,7 +305,8 @@ security_group_rules = sa.Table(
     sa.Column("created_at", UtcDateTime, nullable=False),
 )
 
-# Which servers are in which groups, until their mapping goes; who has no row is in the default one.
+# Which servers are in which groups, until their mapping is deleted; a server without a row is in
+# the default group.
 security_group_members = sa.Table(
     "security_group_members",
     metadata,
@@ -313,8 +314,8 @@ security_group_members = sa.Table(
     sa.Column("group_id", Uuid, primary_key=True, index=True),
 )
 
-# Server groups: who wants to be together, or apart. version is the number that revisions gave to
-# the creation: nothing but members changes later.
+# Server groups: affinity or anti-affinity. version is the number that revisions gave to the
+# creation: only members change later.
 instance_groups = sa.Table(
     "instance_groups",
     metadata,
@@ -329,8 +330,8 @@ instance_groups = sa.Table(
     sa.Column("created_at", UtcDateTime, nullable=False),
 )
 
-# Instances that exist, from the moment they are asked for until their user is rid of them. One is
-# in one group at most.
+# Members, from the request of the instance until its user deletes it. An instance is in one group
+# at most.
 instance_group_members = sa.Table(
     "instance_group_members",
     metadata,
@@ -345,8 +346,8 @@ instance_group_members = sa.Table(
     ),
 )
 
-# What opens the console of a server, until it expires or the server goes: a digest of the token
-# that its user was told, and the door of its host where that is known.
+# Console tokens, until they expire or the server is deleted: a digest of the token that the user
+# has, and the address of the host's listener that knows the token.
 console_tokens = sa.Table(
     "console_tokens",
     metadata,

@@ -1,6 +1,6 @@
-"""Networks that users make for the local driver, and the servers that stand on them.
+"""Networks that users create for the local driver, and the servers on them.
 
-Tags are here as well, also of the ports in ``ports.py``: each a column of their rows.
+Tags are here as well, also those of the ports in ``ports.py``: each is a column of its row.
 """
 
 import dataclasses
@@ -43,7 +43,7 @@ def create(session: Session, network: Network) -> None:
 
 
 def list_seen(session: Session, project_id: str | None) -> list[Network]:
-    """Return the networks that a project has, or shares, the oldest first; None: all of them."""
+    """Return a project's networks and all shared ones, the oldest first; None: all networks."""
     query = sa.select(_networks).order_by(_networks.c.created_at, _networks.c.id)
     if project_id is not None:
         query = query.where(
@@ -59,9 +59,9 @@ def find(session: Session, network_id: str) -> Network | None:
 
 
 def give_subnet(session: Session, network: Network, *, cidr: str, name: str) -> None:
-    """Let a network have its subnet.
+    """Set the subnet of a network.
 
-    :raises roost.exception.Conflict: when it has another one, or is gone
+    :raises roost.exception.Conflict: when it has another one, or is deleted
     """
     done = session.execute(
         sa.update(_networks)
@@ -74,9 +74,9 @@ def give_subnet(session: Session, network: Network, *, cidr: str, name: str) -> 
 
 
 def take_subnet(session: Session, network_id: str) -> None:
-    """Take its subnet away.
+    """Remove the subnet of a network.
 
-    :raises roost.exception.Conflict: while anything has an address of it
+    :raises roost.exception.Conflict: while a server or a port is on it
     """
     _check_unused(session, network_id)
     session.execute(
@@ -90,7 +90,7 @@ def change(session: Session, network_id: str, changes: Mapping[str, Any]) -> Net
     """Change names, descriptions and the state of a network, and return it.
 
     :param changes: names of columns, and their new values
-    :raises roost.exception.NotFound: when it is gone
+    :raises roost.exception.NotFound: when it is deleted
     """
     if changes:
         mine = sa.update(_networks).where(_networks.c.id == network_id)
@@ -102,7 +102,7 @@ def change(session: Session, network_id: str, changes: Mapping[str, Any]) -> Net
 
 
 def delete(session: Session, network_id: str) -> None:
-    """Delete a network; one that is gone is fine.
+    """Delete a network, if it exists.
 
     :raises roost.exception.Conflict: while a server or a port is on it
     """
@@ -111,9 +111,9 @@ def delete(session: Session, network_id: str) -> None:
 
 
 def hold(session: Session, network_id: str) -> Network:
-    """Return a network that nobody changes or deletes before this transaction ends.
+    """Return a network, locked until this transaction ends.
 
-    :raises roost.exception.Invalid: when it is gone, or has no subnet (any more)
+    :raises roost.exception.Invalid: when it is deleted, or has no subnet (any more)
     """
     query = sa.select(_networks).where(_networks.c.id == network_id).with_for_update()
     row = session.execute(query).one_or_none()
@@ -127,7 +127,7 @@ def hold(session: Session, network_id: str) -> Network:
 
 
 def use(session: Session, network_id: str, instance_uuids: Iterable[str]) -> None:
-    """Note that servers are to stand on a network.
+    """Record that servers will use a network.
 
     :raises roost.exception.Invalid: as :func:`hold` does
     """
@@ -137,24 +137,24 @@ def use(session: Session, network_id: str, instance_uuids: Iterable[str]) -> Non
 
 
 def users(session: Session, network_id: str) -> list[str]:
-    """Return the servers that stand on a network, or are to."""
+    """Return the servers that use a network, or will."""
     query = sa.select(_uses.c.instance_uuid).where(_uses.c.network_id == network_id)
     return [*session.scalars(query)]
 
 
 def leave(session: Session, network_id: str, instance_uuid: str) -> None:
-    """Let a server stand on a network no more."""
+    """Remove a server from a network."""
     mine = (_uses.c.network_id == network_id) & (_uses.c.instance_uuid == instance_uuid)
     session.execute(sa.delete(_uses).where(mine))
 
 
 def release(session: Session, instance_uuid: str) -> None:
-    """Let a server that is gone stand on none."""
+    """Remove a deleted server from all networks."""
     session.execute(sa.delete(_uses).where(_uses.c.instance_uuid == instance_uuid))
 
 
 def _check_unused(session: Session, network_id: str) -> None:
-    """Lock a network, then look who uses it: who would like to waits, and finds it gone."""
+    """Lock a network, then check that it is unused; a server that wants it waits for the lock."""
     query = sa.select(_networks.c.id).where(_networks.c.id == network_id).with_for_update()
     session.execute(query).first()
     for what, table in (("servers", _uses), ("ports", _ports)):
@@ -170,10 +170,10 @@ Edit = Callable[[Sequence[str]], Sequence[str]]
 
 
 def edit(session: Session, column: sa.Column[Any], row_id: str, change: Edit) -> list[str]:
-    """Put what ``change`` makes of tags in their place, and return it; nobody else does meanwhile.
+    """Replace tags by what ``change`` makes of them, under a lock, and return the new ones.
 
     :param row_id: of the network or the port
-    :raises roost.exception.NotFound: when it is gone
+    :raises roost.exception.NotFound: when it is deleted
     """
     mine = column.table.c.id == row_id
     before = session.execute(sa.select(column).where(mine).with_for_update()).one_or_none()

@@ -1,6 +1,6 @@
-"""Ports that users make beforehand on networks of the local driver, for servers that come later.
+"""Ports that users create on networks of the local driver before their servers exist.
 
-Those that are made with servers are made by cells, which know them.
+Ports that are created with servers are in the cells.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ _ports = models.made_ports
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MadePort:
-    """A port of a project; ``instance_uuid``: of whom it is now."""
+    """A port of a project; ``instance_uuid``: the server that has it now."""
 
     id: str
     project_id: str
@@ -57,8 +57,8 @@ def list_ports(
 ) -> list[MadePort]:
     """Return ports in order of their ids.
 
-    :param project_id: whose; None: everybody's
-    :param wanted: names of columns, and what is wanted of each
+    :param project_id: of this project; None: of all
+    :param wanted: names of columns, and the values wanted of each
     """
     query = sa.select(_ports).where(_ports.c.id > after).order_by(_ports.c.id).limit(limit)
     if project_id is not None:
@@ -69,25 +69,25 @@ def list_ports(
 
 
 def addresses(session: Session, network_id: str) -> set[str]:
-    """Return all addresses of a network that ports have."""
+    """Return the addresses of all ports on a network."""
     return set(session.scalars(sa.select(_ports.c.ip).where(_ports.c.network_id == network_id)))
 
 
 def has_mac(session: Session, mac: str) -> bool:
-    """Tell whether a port has this MAC address, in whatever network."""
+    """Return whether a port on any network has this MAC address."""
     return session.execute(sa.select(_ports.c.id).where(_ports.c.mac == mac)).first() is not None
 
 
 def has_address(session: Session, network_id: str, ip: str) -> bool:
-    """Tell whether a port has this address."""
+    """Return whether a port has this address."""
     target_cell = sa.select(_ports.c.id).where(_ports.c.network_id == network_id, _ports.c.ip == ip)
     return session.execute(target_cell).first() is not None
 
 
 def take(session: Session, port_id: str, instance_uuid: str) -> None:
-    """Give a port that nobody has to a server.
+    """Give a free port to a server.
 
-    :raises roost.exception.Conflict: when it is another's, or gone
+    :raises roost.exception.Conflict: when another server has it, or it is deleted
     """
     c = _ports.c
     done = session.execute(
@@ -101,20 +101,20 @@ def take(session: Session, port_id: str, instance_uuid: str) -> None:
 
 
 def give_back(session: Session, port_id: str, instance_uuid: str) -> None:
-    """Let a server have a port no more, if it has it; it is for the next one."""
+    """Free a port, if this server has it."""
     mine = (_ports.c.id == port_id) & (_ports.c.instance_uuid == instance_uuid)
     session.execute(sa.update(_ports).where(mine).values(instance_uuid=None))
 
 
 def release(session: Session, instance_uuid: str) -> None:
-    """Take the ports of a server back that is gone; they are for the next one."""
+    """Free all ports of a deleted server."""
     session.execute(
         sa.update(_ports).where(_ports.c.instance_uuid == instance_uuid).values(instance_uuid=None)
     )
 
 
 def change(session: Session, port_id: str, changes: Mapping[str, Any]) -> bool:
-    """Change name, description and state of a port; False: there is none that was made beforehand.
+    """Change name, description and state of a port; False: there is no such port here.
 
     :param changes: names of columns, and their new values
     """
@@ -124,7 +124,7 @@ def change(session: Session, port_id: str, changes: Mapping[str, Any]) -> bool:
 
 
 def delete(session: Session, port_id: str) -> None:
-    """Delete a port; one that is gone is fine.
+    """Delete a port, if it exists.
 
     :raises roost.exception.Conflict: while a server has it
     """

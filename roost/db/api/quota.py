@@ -1,12 +1,12 @@
-"""What projects use and may use. Usage moves with the mappings, by conditional updates: exact.
+"""Quota: usage and limits of projects. Usage changes with the mappings, by conditional updates.
 
-What one user uses of a project is kept nowhere, so it cannot drift. It is counted when it is asked
-for, and before more is taken by somebody who has limits of their own: then under the lock of the
-project's row, which all who take quota of this project wait for, so this is exact, too.
+The usage of one user is not stored, so it cannot drift. It is counted when it is read, and before a
+user with limits of their own takes more: then under the lock of the project's row, for which every
+transaction that takes quota of this project waits, so this is exact, too.
 
-Limits are those that operators set of projects, of users in them and of classes of them; -1: none.
-What is not set here is as the options say. A project is in the class ``default``; other classes are
-kept for who asks for them, and limit nobody. A user has no more than the project, whatever is set.
+Operators set limits of projects, of users in them and of classes of projects; -1: no limit. Options
+give the limits that are not set here. Every project is in the class ``default``; other classes are
+only stored, and limit no project. The limits of a project apply to each of its users, too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,18 +26,18 @@ _of_classes = models.quota_class_limits
 
 
 class QuotaLimits(NamedTuple):
-    """What is set for a project or for its class, and what for one user in it, by resource."""
+    """The limits set for a project or its class, and those for one user in it, by resource."""
 
     project: dict[str, int]
     user: dict[str, int]
 
 
 def read(session: Session, project_id: str, user_id: str | None = None) -> QuotaLimits:
-    """Return the limits that count for a project, its own before those of its class.
+    """Return the limits that apply to a project, its own before those of its class.
 
-    By one statement, which boots wait for.
+    In one statement, since it delays boots.
 
-    :param user_id: whose own to read, too
+    :param user_id: read this user's own limits, too
     """
     sets = [
         _limits(_of_classes, class_name=DEFAULT_CLASS),
@@ -69,7 +69,7 @@ def of_users(session: Session, project_id: str, *, but: str = "") -> dict[str, t
 
 
 def of_class(session: Session, name: str) -> dict[str, int]:
-    """Return what is set for a class."""
+    """Return the limits set for a class."""
     return {
         row.resource: row.hard_limit
         for row in session.execute(_limits(_of_classes, class_name=name))
@@ -94,13 +94,13 @@ def set_for_class(session: Session, name: str, limits: Mapping[str, int]) -> Non
 
 
 def forget_project(session: Session, project_id: str) -> None:
-    """Let a project and its users have no limits of their own; none that have any is fine."""
+    """Delete the limits of a project and of its users, if there are any."""
     for table in (_of_users, _of_projects):
         session.execute(sa.delete(table).where(table.c.project_id == project_id))
 
 
 def forget_user(session: Session, project_id: str, user_id: str) -> None:
-    """Let a user have no limits but those of the project; one who has no others is fine."""
+    """Delete the limits of a user in a project, if there are any."""
     c = _of_users.c
     session.execute(sa.delete(_of_users).where(c.project_id == project_id, c.user_id == user_id))
 
@@ -135,7 +135,7 @@ def take(
 
     :param defaults: limits of resources for which the project has none of its own; -1: no limit
     :param amounts: how much, by resource
-    :raises roost.exception.QuotaExceeded: when any limit would be passed; nothing is taken then
+    :raises roost.exception.QuotaExceeded: when any limit would be exceeded; nothing is taken then
     """
     own = read(session, project_id, user_id)
     bounds = {**defaults, **own.project}
@@ -148,7 +148,7 @@ def take(
 
 
 def charge(session: Session, *, project_id: str, **amounts: int) -> None:
-    """Count more against the project, whatever its limits: for what is there already."""
+    """Count more against the project, whatever its limits: for what exists already."""
     _ensure_row(session, project_id)
     session.execute(
         sa.update(_usages).where(_usages.c.project_id == project_id).values(_moved(amounts))
@@ -156,7 +156,7 @@ def charge(session: Session, *, project_id: str, **amounts: int) -> None:
 
 
 def give_back(session: Session, *, project_id: str, **amounts: int) -> None:
-    """Count so much less, by resource, against the project."""
+    """Count less against the project, by resource."""
     less = {name: -amount for name, amount in amounts.items()}
     session.execute(
         sa.update(_usages).where(_usages.c.project_id == project_id).values(_moved(less))
@@ -166,7 +166,7 @@ def give_back(session: Session, *, project_id: str, **amounts: int) -> None:
 def limits(
     session: Session, project_id: str, defaults: Mapping[str, int], *, user_id: str | None = None
 ) -> dict[str, int]:
-    """Return the limit of each resource for this project, or for a user in it, as it is set."""
+    """Return the limit of each resource as set for this project, or for a user in it."""
     own = read(session, project_id, user_id)
     return {**defaults, **own.project, **own.user}
 
@@ -174,7 +174,7 @@ def limits(
 def bounds(
     session: Session, project_id: str, defaults: Mapping[str, int], *, user_id: str
 ) -> dict[str, int]:
-    """Return the limit of each resource that a user meets: the lower one of both."""
+    """Return the effective limit of each resource: the lower of the project's and the user's."""
     own = read(session, project_id, user_id)
     found = {**defaults, **own.project}
     for name, limit in own.user.items():
@@ -183,10 +183,10 @@ def bounds(
 
 
 def given_to_users(session: Session, project_id: str, *, but: str = "") -> dict[str, int]:
-    """Return how much of its limits a project's users are given, by resource.
+    """Return how much of the project's limits the limits of its users cover, by resource.
 
-    Of what they share that is the sum; of what each has alone (the items of metadata of a server,
-    for one) the most that anyone is given.
+    For resources that users share, that is the sum; for limits per item (such as the metadata items
+    of a server) the highest.
 
     :param but: a user to leave out
     """
@@ -195,7 +195,7 @@ def given_to_users(session: Session, project_id: str, *, but: str = "") -> dict[
 
 
 def usage(session: Session, project_id: str) -> dict[str, int]:
-    """Return what counts against this project now."""
+    """Return the current usage of this project, by resource."""
     row = session.execute(
         sa.select(*[_usages.c[name] for name in RESOURCES]).where(
             _usages.c.project_id == project_id
@@ -205,7 +205,7 @@ def usage(session: Session, project_id: str) -> dict[str, int]:
 
 
 def usage_of_user(session: Session, project_id: str, user_id: str) -> dict[str, int]:
-    """Return what a user has in this project, which is counted now."""
+    """Count what a user has in this project, by resource."""
     mine = _groups.c.project_id == project_id, _groups.c.user_id == user_id
     groups = sa.select(sa.func.count()).select_from(_groups).where(*mine).scalar_subquery()
     c = _mappings.c
@@ -219,13 +219,13 @@ def usage_of_user(session: Session, project_id: str, user_id: str) -> dict[str, 
 
 
 def locked_usage(session: Session, project_id: str) -> dict[str, int]:
-    """Return the same as :func:`usage`, and let nobody change it before the transaction ends."""
+    """Return the same as :func:`usage`, and lock it until the transaction ends."""
     lock(session, project_id)
     return usage(session, project_id)
 
 
 def lock(session: Session, project_id: str) -> None:
-    """Let nobody take quota of the project, or give any back, before the transaction ends."""
+    """Lock the usage of the project until the transaction ends."""
     row = sa.select(_usages.c.project_id).where(_usages.c.project_id == project_id)
     if session.execute(row.with_for_update()).first() is None:
         _ensure_row(session, project_id)
@@ -239,25 +239,25 @@ def all_usages(session: Session) -> dict[str, dict[str, int]]:
 
 
 class QuotaDifference(NamedTuple):
-    """What a project is charged, and what its mappings and server groups add up to."""
+    """The stored usage of a project, and the sums of its mappings and server groups."""
 
     used: dict[str, int]
     counted: dict[str, int]
 
 
 def differences(session: Session) -> dict[str, QuotaDifference]:
-    """Return the projects that are charged something else than they have.
+    """Return the projects whose stored usage differs from what they have.
 
-    By one statement, which sees everything as at one moment: so nothing under way is found.
+    One statement sees one snapshot of the database, so changes under way are not found.
     """
     rows = session.execute(_COMPARED)
     return {project: _difference(amounts) for project, *amounts in rows}
 
 
 def recount(session: Session, project_id: str) -> QuotaDifference:
-    """Charge a project for what it has; return what it was charged, and what it has.
+    """Set a project's stored usage to what it has; return both values.
 
-    Whoever takes quota waits for this; who gives it back afterwards counts on.
+    Transactions that take quota wait for this one; those that release quota later subtract from it.
     """
     _ensure_row(session, project_id)
     row = sa.select(_usages).where(_usages.c.project_id == project_id).with_for_update()
@@ -270,7 +270,7 @@ def recount(session: Session, project_id: str) -> QuotaDifference:
 
 
 def counted(session: Session, project_id: str | None = None) -> dict[str, dict[str, int]]:
-    """Return what mappings and server groups add up to, by project (or of one only)."""
+    """Return the sums of mappings and server groups, by project (or of one only)."""
     query = _summed(_COUNTED)
     if project_id is not None:
         query = query.where(_COUNTED.c.project_id == project_id)
@@ -285,7 +285,7 @@ def _charged() -> sa.Select[Any]:
 
 
 def _having() -> list[sa.Select[Any]]:
-    """Return what projects have, as rows like what they are charged."""
+    """Return what projects have, in the columns of :func:`_charged`."""
     instances, groups = _mappings.c, _groups.c
     amounts = {
         "instances": sa.func.count(),
@@ -318,7 +318,7 @@ def _compared() -> sa.Select[Any]:
     return _summed(rows).having(sa.or_(*differs)).order_by(rows.c.project_id)
 
 
-# The mappings that count.
+# Conditions of the mappings that count.
 _COUNT: Final = (_mappings.c.queued_for_delete.is_(False), _mappings.c.put_away_at.is_(None))
 _COUNTED: Final = sa.union_all(*_having()).subquery()
 _COMPARED: Final = _compared()
@@ -342,7 +342,7 @@ def _check_user(
 ) -> None:
     """Make sure that a user stays within their own limits; most have none.
 
-    :raises roost.exception.QuotaExceeded: when any would be passed
+    :raises roost.exception.QuotaExceeded: when any would be exceeded
     """
     bounds = {name: own.get(name, -1) for name in asked}
     if not any(limit >= 0 for limit in bounds.values()):
@@ -375,15 +375,15 @@ def _ensure_row(session: Session, project_id: str) -> None:
 def _over(
     used: Mapping[str, int], asked: Mapping[str, int], bounds: Mapping[str, int]
 ) -> list[str]:
-    """Return the resources of which there would be more than the bounds let there be."""
+    """Return the resources that would exceed their bounds."""
     return [name for name in asked if 0 <= bounds[name] < used[name] + asked[name]]
 
 
 def _exceeded(
     used: Mapping[str, int], asked: Mapping[str, int], bounds: Mapping[str, int]
 ) -> exception.QuotaExceeded:
-    """Return what tells that there may not be so much more, in the words that clients match."""
-    # somebody may have given back what was missing a moment ago
+    """Return the error for an exceeded limit, with the text that clients match."""
+    # the missing amount may have been released meanwhile
     over = _over(used, asked, bounds) or list(asked)[:1]
     names = ", ".join(over)
 

@@ -1,8 +1,8 @@
-"""Numbers for versions: of two changes of one kind, the one committed later has the higher.
+"""Version numbers: of two changes of one kind, the one committed later has the higher number.
 
-Whoever takes a number holds the row until the transaction ends, so changes of one kind are made one
-after another, and numbers become visible in their order: who sees one, sees all that happened
-before it. A number is never given twice, not even when what it was given to is deleted.
+A transaction that takes a number locks the row until it ends, so changes of one kind are serialized
+and become visible in the order of their numbers: a reader that sees one sees all earlier ones. No
+number is given twice, not even after its object is deleted.
 """
 
 from typing import Final
@@ -22,10 +22,10 @@ _revisions = models.api_revisions
 
 
 def advance(session: Session, name: str) -> int:
-    """Return the next number of a kind, and keep all others of this kind waiting until the end.
+    """Return the next number of a kind, and hold the lock on it until the transaction ends.
 
-    It is not below the microseconds since 1970: so a database that was restored, and knows less
-    than the schedulers were told, is ahead of them all the same.
+    It is not below the microseconds since 1970: so the numbers of a restored database are higher
+    than all that the schedulers received before.
     """
     now = version_at(clock.now(session))
     if not _raise(session, name, now):

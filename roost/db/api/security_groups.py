@@ -1,6 +1,6 @@
 """Security groups of the local driver, their rules, and which servers are in them.
 
-A server of which nothing is kept is in its project's default group.
+A server without a row in the table of members is in its project's default group.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from roost.security_groups import Group, SecurityGroupRule, default_group, same
 
 _groups = models.security_groups
 _members = models.security_group_members
-_NONE: Final = str(UUID(int=0))  # stands where a server has left its last group
+_NONE: Final = str(UUID(int=0))  # marks a server that has left its last group
 
 
 def groups_of(session: Session, instance_uuid: str) -> set[str] | None:
@@ -30,9 +30,9 @@ def groups_of(session: Session, instance_uuid: str) -> set[str] | None:
 
 
 def join(session: Session, group_ids: Iterable[str], instance_uuids: Iterable[str]) -> None:
-    """Let servers be in groups, which nobody deletes before this transaction ends.
+    """Add servers to groups, and lock the groups until this transaction ends.
 
-    :raises roost.exception.NotFound: when a group is gone
+    :raises roost.exception.NotFound: when a group is deleted
     """
     uuids = list(instance_uuids)
     for group_id in sorted(group_ids):
@@ -44,9 +44,9 @@ def join(session: Session, group_ids: Iterable[str], instance_uuids: Iterable[st
 
 
 def put(session: Session, group_ids: Iterable[str], instance_uuid: str) -> None:
-    """Let a server be in these groups and no others, which may be none at all.
+    """Put a server in these groups, or none, and out of all others.
 
-    :raises roost.exception.NotFound: when a group is gone
+    :raises roost.exception.NotFound: when a group is deleted
     """
     wanted = set(group_ids)
     release(session, instance_uuid)
@@ -56,7 +56,7 @@ def put(session: Session, group_ids: Iterable[str], instance_uuid: str) -> None:
 
 
 def release(session: Session, instance_uuid: str) -> None:
-    """Let a server that is gone be in none."""
+    """Remove a server from all groups."""
     session.execute(sa.delete(_members).where(_members.c.instance_uuid == instance_uuid))
 
 
@@ -66,9 +66,9 @@ _others = _groups.alias()
 
 
 def ensure_default(session: Session, project_id: str, *, at: datetime.datetime) -> str:
-    """Let a project have its default group, and return its id.
+    """Create a project's default group, if it does not exist, and return its id.
 
-    It is made once: rules that its users took away stay away.
+    It is created once: rules that users have deleted do not come back.
     """
     group = default_group(project_id)
     if not _exists(session, group.id):
@@ -81,7 +81,7 @@ def list_groups(
 ) -> list[Group]:
     """Return groups with their rules, the oldest first.
 
-    :param project_id: whose; None: everybody's
+    :param project_id: of this project; None: of all
     :param ids: which of them; None: all
     """
     query = sa.select(_groups).order_by(_groups.c.created_at, _groups.c.id)
@@ -111,7 +111,7 @@ def get(session: Session, group_id: str) -> Group:
 
 
 def hold(session: Session, group_id: str) -> Group:
-    """Return a group that nobody changes or deletes before this transaction ends.
+    """Return a group, locked until this transaction ends.
 
     :raises roost.exception.NotFound: when there is none
     """
@@ -120,7 +120,7 @@ def hold(session: Session, group_id: str) -> Group:
 
 
 def find_rule(session: Session, rule_id: str) -> tuple[SecurityGroupRule, Group] | None:
-    """Return a rule, and the group that it is of."""
+    """Return a rule, and its group."""
     query = sa.select(_rules.c.group_id).where(_rules.c.id == rule_id)
     group_id = session.execute(query).scalar_one_or_none()
     group = None if group_id is None else find(session, group_id)
@@ -141,7 +141,7 @@ def create(session: Session, group: Group, *, at: datetime.datetime) -> None:
 def change(session: Session, group_id: str, changes: Mapping[str, str]) -> Group:
     """Change name and description of a group, and return it.
 
-    :raises roost.exception.NotFound: when it is gone
+    :raises roost.exception.NotFound: when it is deleted
     :raises roost.exception.Conflict: for a name that another has, or of a group with servers
     """
     group = hold(session, group_id)
@@ -156,9 +156,7 @@ def change(session: Session, group_id: str, changes: Mapping[str, str]) -> Group
 
 
 def delete(session: Session, group_id: str) -> None:
-    """Delete a group with its rules, and those of others that let its members in.
-
-    One that is gone is fine.
+    """Delete a group, if it exists, with its rules and those of others that allow its members.
 
     :raises roost.exception.Conflict: while a server is in it
     """
@@ -173,10 +171,10 @@ def delete(session: Session, group_id: str) -> None:
 
 
 def add_rule(session: Session, rule: SecurityGroupRule, *, at: datetime.datetime) -> None:
-    """Let a group have one rule more, once.
+    """Add a rule to a group, once.
 
-    :raises roost.exception.NotFound: when the group, or the one whose members it lets in, is gone
-    :raises roost.exception.Conflict: when it has a rule that says the same
+    :raises roost.exception.NotFound: when the group, or the remote group, is deleted
+    :raises roost.exception.Conflict: when it has an equal rule
     """
     held = {
         group_id: hold(session, group_id)
@@ -194,7 +192,7 @@ def add_rule(session: Session, rule: SecurityGroupRule, *, at: datetime.datetime
 
 
 def delete_rule(session: Session, rule_id: str) -> None:
-    """Take a rule away; one that is gone is fine."""
+    """Delete a rule, if it exists."""
     session.execute(sa.delete(_rules).where(_rules.c.id == rule_id))
 
 
@@ -226,7 +224,7 @@ def _check_empty(session: Session, group: Group, why: str) -> None:
 
 
 def members(session: Session, group: Group) -> list[str]:
-    """Return the servers that are in a group, those included that are about to be forgotten."""
+    """Return the servers in a group, also those queued for delete."""
     return [uuid for query in _are_in(group) for uuid in session.scalars(query)]
 
 
@@ -237,7 +235,7 @@ def _are_in(group: Group) -> list[sa.Select[Any]]:
 
 
 def _in_no_other(group: Group) -> sa.Select[Any]:
-    """Ask for servers of a project that are in the default group without saying so."""
+    """Return the query for a project's servers that are in the default group without a row."""
     says = sa.exists().where(_members.c.instance_uuid == _mappings.c.instance_uuid)
     mine = _mappings.c.project_id == group.project_id
     return sa.select(_mappings.c.instance_uuid).where(mine, ~says)

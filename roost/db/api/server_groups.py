@@ -1,8 +1,8 @@
 """Server groups and their members.
 
-Nothing of a group changes but its members, so its version is that of its creation, and a higher one
-of its end. Transactions lock in one order: the project's quota, the group, its members, the
-revision; so none waits for another in a circle.
+Only the members of a group change, so its version is that of its creation, and a higher one once it
+is deleted. Transactions lock in one order: the project's quota, the group, its members, the
+revision; so they do not deadlock.
 """
 
 from collections import defaultdict
@@ -81,14 +81,14 @@ def list_page(session: Session, *, after: str | None, limit: int) -> list[Server
 
 
 def delete(session: Session, uuid: str) -> ServerGroup:
-    """Delete a group: its members are in none from here on.
+    """Delete a group; its members are in no group then.
 
-    :returns: the group as the schedulers are to be told of it
+    :returns: the group marked deleted, as it is sent to the schedulers
     :raises roost.exception.NotFound: when there is none
     """
     row = _one(session, _by_uuid(uuid), uuid)
     quota.give_back(session, project_id=row.project_id, server_groups=1)
-    _one(session, _by_uuid(uuid).with_for_update(), uuid)  # somebody may have been faster
+    _one(session, _by_uuid(uuid).with_for_update(), uuid)  # another call may have deleted it
     session.execute(sa.delete(_members).where(_members.c.group_id == row.id))
     session.execute(sa.delete(_groups).where(_groups.c.id == row.id))
     version = revisions.advance(session, revisions.SERVER_GROUPS)
@@ -103,14 +103,14 @@ def join(
     user_id: str,
     defaults: Mapping[str, int],
 ) -> ServerGroup:
-    """Make instances members of a group; return it without its members.
+    """Add instances to a group; return it without its members.
 
     The group is locked until the transaction ends, so its members are counted exactly.
 
-    :param user_id: whose they are
+    :param user_id: their owner
     :param defaults: as for :func:`create`
     :raises roost.exception.NotFound: when there is no such group
-    :raises roost.exception.QuotaExceeded: when it would have more members than it may
+    :raises roost.exception.QuotaExceeded: when it would have more members than the limit
     """
     row = _one(session, _by_uuid(uuid).with_for_update(), uuid)
     limits = quota.bounds(session, row.project_id, defaults, user_id=user_id)
@@ -125,12 +125,12 @@ def join(
 
 
 def leave(session: Session, instance_uuid: str) -> None:
-    """Let an instance be in no group; one that is in none is fine."""
+    """Remove an instance from its group, if it is in one."""
     session.execute(sa.delete(_members).where(_members.c.instance_uuid == instance_uuid))
 
 
 def list_of_instance(session: Session, instance_uuid: str) -> list[str]:
-    """Return the uuids of the groups of an instance: of one at most."""
+    """Return the uuids of an instance's groups: one at most."""
     query = sa.select(_groups.c.uuid).join(_members, _members.c.group_id == _groups.c.id)
     return list(session.scalars(query.where(_members.c.instance_uuid == instance_uuid)))
 

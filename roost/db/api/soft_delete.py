@@ -1,7 +1,7 @@
 """Soft deletes at API level: servers that users have deleted, and can restore until reclaimed.
 
-A mapping says which of both is wanted, and by its generation (column ``turns``) how often that has
-changed. The cell follows the latest generation, however late and often it is sent
+A mapping has the wanted state, and in its generation (column ``turns``) the number of changes of
+it. The cell follows the latest generation, however late and often it is sent
 (``db/cell/soft_delete.py``); until it is known to have it, the mapping is unsynced (column
 ``unheard``) and a super-conductor sends it again.
 """
@@ -22,9 +22,9 @@ _c = _mappings.c
 
 
 def soft_delete(session: Session, instance_uuid: str) -> bool:
-    """Let an instance in a cell count against nothing, once; its groups keep it.
+    """Soft-delete an instance in a cell and release its quota, once; it stays in its groups.
 
-    :returns: False when it was put away before, is to be deleted for good, or is in no cell
+    :returns: False when it is soft-deleted already, queued for delete, or in no cell
     """
     done = session.execute(
         sa.update(_mappings)
@@ -41,11 +41,11 @@ def soft_delete(session: Session, instance_uuid: str) -> bool:
 def take_back(
     session: Session, instance_uuid: str, *, turn: int, defaults: Mapping[str, int]
 ) -> bool:
-    """Let an instance count again, that was put away in this turn.
+    """Restore an instance that was soft-deleted in this generation, and take its quota again.
 
     :param defaults: limits of resources for which its project has none of its own; -1: no limit
-    :returns: False when it is not put away (any more), since another turn, or is to be deleted
-    :raises roost.exception.QuotaExceeded: when there is no room for it; roll back then
+    :returns: False when it is not soft-deleted, has another generation, or is queued for delete
+    :raises roost.exception.QuotaExceeded: when the quota does not suffice; roll back then
     """
     away = sa.and_(_lives(instance_uuid), _c.turns == turn, _c.put_away_at.is_not(None))
     row = session.execute(sa.select(_mappings).where(away).with_for_update()).one_or_none()
@@ -60,7 +60,7 @@ def take_back(
 
 
 def note_heard(session: Session, instance_uuid: str, *, turn: int) -> None:
-    """Note that its cell has heard of this turn, unless there was another since."""
+    """Mark the mapping as synced, if it still has this generation."""
     session.execute(
         sa.update(_mappings)
         .where(_c.instance_uuid == instance_uuid, _c.turns == turn, _c.unheard.is_(True))
@@ -71,7 +71,7 @@ def note_heard(session: Session, instance_uuid: str, *, turn: int) -> None:
 def list_unheard(
     session: Session, *, marker: int = 0, limit: int = 1000, but_not_in: Collection[str] = ()
 ) -> list[tuple[int, InstanceMapping]]:
-    """Return mappings of which the cell may not have heard, each with its place.
+    """Return (row id, mapping) of unsynced mappings.
 
     :param but_not_in: cells whose instances are left out
     """
@@ -88,7 +88,7 @@ def list_unheard(
 def list_due(
     session: Session, *, retained_for: datetime.timedelta, limit: int = 1000
 ) -> list[InstanceMapping]:
-    """Return what has been put away for so long, by the database's clock; the oldest first."""
+    """Return instances soft-deleted at least that long ago, the oldest first."""
     rows = session.execute(
         sa.select(_mappings)
         .where(_c.put_away_at <= clock.now(session) - retained_for, _c.queued_for_delete.is_(False))

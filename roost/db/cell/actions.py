@@ -1,7 +1,7 @@
-"""What was asked of instances, step by step.
+"""Instance actions and their events.
 
-Clients ask for what changed since a time, so changes are by the clock of the database. Steps have
-the time of the daemon that took them.
+Clients list changes since a time, so ``updated_at`` is by the clock of the database. Events have
+the time of the daemon that ran them.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _EVENT = tuple(InstanceActionEvent.fields)
 def start(session: Session, action: InstanceAction) -> None:
     """Begin an action, with the events it has so far; the same again changes nothing.
 
-    Of those before it the latest are kept, and the one that made the instance.
+    Of the earlier ones the latest are kept, and the one that created the instance.
     """
     values = {**action.values(), "updated_at": database_now()}
     events = values.pop("events", [])
@@ -49,9 +49,9 @@ def add_events(
     finish: bool = False,
     message: str | None = None,
 ) -> None:
-    """Add steps to the latest action of an instance that is not over, and end it if asked.
+    """Add events to the latest unfinished action of an instance, and finish it if ``finish``.
 
-    :param message: what to say of the action as a whole, when it failed
+    :param message: the message of a failed action
     """
     if not events and not finish:
         return
@@ -74,9 +74,9 @@ def end(
     *,
     message: str | None,
 ) -> None:
-    """Add the last steps to this very action, and end it; what is over stays as it is.
+    """Add the last events to this action, and finish it, unless it is finished already.
 
-    :param message: what to say of the action as a whole, when it failed
+    :param message: the message of a failed action
     """
     now = clock.now(session)
     action_id = _id_of(session, action)
@@ -90,9 +90,9 @@ def end(
 
 
 def is_over(session: Session, instance_uuid: str, request_id: str) -> bool:
-    """Tell whether what this request asked of the instance has come to its end.
+    """Return whether this request's action on the instance is finished.
 
-    Whatever has been committed by now counts: what this reads is locked.
+    The read locks the row, so it sees all that is committed by now.
     """
     over = sa.select(_actions.c.id).where(
         _actions.c.instance_uuid == instance_uuid,
@@ -103,7 +103,7 @@ def is_over(session: Session, instance_uuid: str, request_id: str) -> bool:
 
 
 def request_under_way(session: Session, instance_uuid: str) -> str | None:
-    """Return the request whose action is not over, of several the latest."""
+    """Return the request id of the latest unfinished action."""
     query = sa.select(_actions.c.request_id).where(
         _actions.c.instance_uuid == instance_uuid, _actions.c.finish_time.is_(None)
     )
@@ -149,7 +149,7 @@ def _id_of(session: Session, action: InstanceAction) -> int:
 
 
 def _under_way(session: Session, instance_uuid: str) -> int | None:
-    """Return the latest action that is not over (a lock may come meanwhile), or else the latest."""
+    """Return the latest unfinished action (a lock may be newer), or else the latest."""
     is_over = sa.case((_actions.c.finish_time.is_(None), 0), else_=1)
     query = sa.select(_actions.c.id).where(_actions.c.instance_uuid == instance_uuid)
     found = session.execute(query.order_by(is_over, _actions.c.id.desc()).limit(1))

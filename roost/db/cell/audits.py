@@ -1,4 +1,4 @@
-"""What audits and their repairs ask of a cell."""
+"""Queries and repairs that audits run on a cell's database."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -14,7 +14,7 @@ _ports = models.ports
 
 
 class LiveRow(NamedTuple):
-    """An instance that is not buried."""
+    """An instance that is not marked as deleted."""
 
     uuid: str
     host: str | None
@@ -39,18 +39,18 @@ def list_on_host(session: Session, host: str) -> list[LiveRow]:
 
 
 def list_deleted(session: Session, uuids: Collection[str]) -> set[str]:
-    """Return those of these instances of which the cell knows that they are no more."""
+    """Return those of these instances that the cell has marked as deleted."""
     query = sa.select(_c.uuid).where(_c.uuid.in_(uuids), _c.deleted_at.is_not(None))
     return set(session.scalars(query))
 
 
 def knows(session: Session, uuid: str) -> bool:
-    """Tell whether the cell has an instance, buried or not."""
+    """Return whether the cell has a row of an instance, deleted or not."""
     return session.execute(sa.select(_c.id).where(_c.uuid == uuid)).first() is not None
 
 
 def free_orphan(session: Session, port_id: str) -> bool:
-    """Delete a port whose instance does not live; tell whether there was such a port."""
+    """Delete a port whose instance does not live; return whether there was such a port."""
     lives = sa.exists().where(_c.uuid == _ports.c.instance_uuid, _c.deleted_at.is_(None))
     gone = session.execute(sa.delete(_ports).where(_ports.c.id == port_id, ~lives))
     return gone.rowcount == 1

@@ -1,4 +1,4 @@
-"""Builds under way: what a reschedule needs to know. A row lives as long as its build."""
+"""Builds under way: the data that a reschedule needs. A row lives as long as its build."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _builds = models.builds
 
 @dataclasses.dataclass(frozen=True)
 class BuildRow:
-    """One build: the attempt under way and its place, what is left to try and what was tried."""
+    """One build: the current attempt and its selection, the alternates, and the tried hosts."""
 
     instance_uuid: str
     attempt: int
@@ -28,7 +28,7 @@ class BuildRow:
 
     @property
     def times_begun_again(self) -> int:
-        """How many attempts were not the first one on their host."""
+        """How many attempts were repeats on the same host."""
         return self.attempt - 1 - len(self.tried)
 
     def has_failed_on(self, host: str) -> bool:
@@ -36,7 +36,7 @@ class BuildRow:
 
 
 def create(session: Session, build: BuildRow) -> None:
-    """Note a build; the same again changes nothing."""
+    """Record a build; the same again changes nothing."""
     insert_once(session, _builds, _values(build))
 
 
@@ -58,10 +58,10 @@ def find(session: Session, instance_uuid: str) -> BuildRow | None:
 
 
 def awaits(session: Session, instance_uuid: str, *, host: str, selection: Selection | None) -> bool:
-    """Tell whether a host is to build the instance: it has not given it back before.
+    """Return whether a host is to build the instance: it is not among the tried hosts.
 
-    :param selection: the place that the host was told of, which must be the one that the build has
-        by now; None: it was not told of any
+    :param selection: the selection that the host received, which must be the build's current one;
+        None: the host received none
     """
     row = session.execute(
         sa.select(_builds.c.tried, _builds.c.selection).where(
@@ -70,12 +70,12 @@ def awaits(session: Session, instance_uuid: str, *, host: str, selection: Select
     ).one_or_none()
     if row is None:
         return True
-    told_so = selection is None or wire.load(row.selection) == selection
-    return told_so and not _names(wire.load_list(row.tried), host)
+    is_current = selection is None or wire.load(row.selection) == selection
+    return is_current and not _names(wire.load_list(row.tried), host)
 
 
 def advance(session: Session, build: BuildRow, *, from_attempt: int) -> bool:
-    """Replace the row, if it still is at that attempt; tell whether it was."""
+    """Replace the row, if it still is at that attempt; return whether it was."""
     done = session.execute(
         sa.update(_builds)
         .where(_builds.c.instance_uuid == build.instance_uuid, _builds.c.attempt == from_attempt)
@@ -85,7 +85,7 @@ def advance(session: Session, build: BuildRow, *, from_attempt: int) -> bool:
 
 
 def put(session: Session, instance_uuid: str, selection: Selection) -> None:
-    """Note the place that a build has on its host."""
+    """Record the selection of a build."""
     session.execute(
         sa.update(_builds)
         .where(_builds.c.instance_uuid == instance_uuid)

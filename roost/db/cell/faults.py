@@ -1,4 +1,4 @@
-"""Why instances went to ERROR."""
+"""Instance faults: why instances went to ERROR."""
 
 from collections.abc import Collection
 from typing import Final
@@ -15,7 +15,7 @@ _faults = models.instance_faults
 
 
 def add(session: Session, fault: InstanceFault) -> None:
-    """Add a fault; of those before it a few are kept."""
+    """Add a fault; only the latest ``KEPT`` are kept."""
     session.execute(sa.insert(_faults).values(**fault.values()))
     newest.keep(session, _faults, _faults.c.instance_uuid == fault.instance_uuid, KEPT)
 

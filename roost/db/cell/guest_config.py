@@ -1,4 +1,4 @@
-"""What guests are provided with, apart from their rows: it may be large or secret."""
+"""Guest configuration, in a table of its own: it may be large or secret."""
 
 from collections.abc import Sequence
 
@@ -14,13 +14,13 @@ _provisions = models.instance_provisions
 
 
 def find(session: Session, instance_uuid: str) -> GuestConfig | None:
-    """Return what a guest is provided with; None where nothing was written down."""
+    """Return the configuration of a guest; None: there is none."""
     found: GuestConfig | None = wire.load(_value(session, _provisions.c.provisions, instance_uuid))
     return found
 
 
 def get_instance(session: Session, uuid: str) -> Instance:
-    """Return an instance as its host needs it: whole.
+    """Return an instance with its guest configuration, as its host needs it.
 
     :raises roost.exception.NotFound: when there is none
     """
@@ -31,12 +31,12 @@ def get_instance(session: Session, uuid: str) -> Instance:
 
 
 def put(session: Session, instance_uuid: str, provisions: GuestConfig) -> None:
-    """Provide the guest with this and nothing else from the next time on that it is made."""
+    """Replace the guest's configuration, from the next time it is created."""
     _put(session, instance_uuid, provisions=wire.dump(provisions))
 
 
 def put_files(session: Session, instance_uuid: str, files: Sequence[InjectedFile]) -> None:
-    """Provide the guest with these files from the next time on that it is made."""
+    """Replace the guest's injected files, from the next time it is created."""
     found = find(session, instance_uuid) or GuestConfig.of()
     found.files = list(files)
     found.obj_reset_changes()
@@ -44,7 +44,7 @@ def put_files(session: Session, instance_uuid: str, files: Sequence[InjectedFile
 
 
 def forget_password(session: Session, instance_uuid: str) -> None:
-    """Forget the administrator's password: the guest has it by now."""
+    """Delete the administrator's password: the guest has it by now."""
     found = find(session, instance_uuid)
     if found is not None and found.admin_password is not None:
         found.admin_password = None
@@ -53,7 +53,7 @@ def forget_password(session: Session, instance_uuid: str) -> None:
 
 
 def forget_secrets(session: Session, instance_uuid: str) -> None:
-    """Forget password and files of an instance in ERROR: a rebuild is given its own."""
+    """Delete password and files of an instance in ERROR: a rebuild brings its own."""
     found = find(session, instance_uuid)
     if found is not None and (found.admin_password is not None or found.files):
         found.forget_secrets()
@@ -61,24 +61,23 @@ def forget_secrets(session: Session, instance_uuid: str) -> None:
 
 
 def read_password(session: Session, instance_uuid: str) -> str:
-    """Return the password that the guest has told of itself, encrypted; empty: none."""
+    """Return the encrypted password that the guest has posted; empty: none."""
     return _value(session, _provisions.c.password, instance_uuid) or ""
 
 
 def save_password(session: Session, instance_uuid: str, password: str) -> None:
-    """Keep the password that a guest tells, encrypted; empty: forget it."""
+    """Store the encrypted password that a guest has posted; empty: delete it."""
     _put(session, instance_uuid, password=password or None)
 
 
 def save_first_password(session: Session, instance_uuid: str, password: str) -> bool:
-    """Keep a password unless there is one; tell whether it is kept."""
+    """Store a password unless there is one; return whether it was stored."""
     if insert_once(session, _provisions, {"instance_uuid": instance_uuid, "password": password}):
         return True
     mine = _provisions.c.instance_uuid == instance_uuid
-    untold = mine & _provisions.c.password.is_(None)
+    unset = mine & _provisions.c.password.is_(None)
     return (
-        session.execute(sa.update(_provisions).where(untold).values(password=password)).rowcount
-        == 1
+        session.execute(sa.update(_provisions).where(unset).values(password=password)).rowcount == 1
     )
 
 

@@ -1,4 +1,4 @@
-"""Which cell a database is: written once, when the cell is mapped."""
+"""The cell's identity in its own database: written once, when the cell is mapped."""
 
 from typing import Final
 
@@ -9,11 +9,11 @@ from roost.db.cell import models
 from roost.db.engine import Session
 
 _identity = models.identity
-_WHO: Final = sa.select(_identity)  # made once: it is asked with every heartbeat
+_WHO: Final = sa.select(_identity)  # made once: every heartbeat runs it
 
 
 def get_identity(session: Session) -> tuple[str, str] | None:
-    """Return (uuid, name) of the cell, None while nobody has mapped it."""
+    """Return (uuid, name) of the cell; None: not mapped yet."""
     row = session.execute(_WHO).one_or_none()
     return None if row is None else (row.cell_uuid, row.cell_name)
 
@@ -21,7 +21,7 @@ def get_identity(session: Session) -> tuple[str, str] | None:
 def get(session: Session) -> tuple[str, str]:
     """Return (uuid, name) of the cell.
 
-    :raises roost.exception.Unavailable: while nobody has mapped it
+    :raises roost.exception.Unavailable: while the cell is not mapped
     """
     known = get_identity(session)
     if known is None:

@@ -1,8 +1,8 @@
-"""The indexes of tags and of addresses: which instances have one.
+"""The indexes of tags and of addresses, by which lists find instances.
 
-The instance's row has them; whoever writes that writes this, in one transaction. Digests stand for
-the tags, because they are as long as each other and mean the same to every database: tags are any
-text, and collations differ about case and about blanks at the end.
+The instance's row has the values; every transaction that writes them updates the index. Tags are
+indexed by digests, which are equally long and compare the same in every database: tags are any
+text, and collations differ about case and trailing blanks.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ _index = models.instance_addresses
 
 
 def index_addresses(session: Session, uuid: str, info: NetworkInfo | None) -> None:
-    """Note that an instance has these addresses and no others."""
+    """Replace the indexed addresses of an instance."""
     session.execute(sa.delete(_index).where(_index.c.instance_uuid == uuid))
     rows = [{"instance_uuid": uuid, "ip": ip, "version": _version(ip)} for ip in _all(info)]
     if rows:
@@ -27,15 +27,15 @@ def index_addresses(session: Session, uuid: str, info: NetworkInfo | None) -> No
 
 
 def address_conditions(wanted: Wanted) -> list[sa.ColumnElement[bool]]:
-    """Return what a row of ``instances`` must meet to have an address of each wanted pattern.
+    """Return the conditions for rows of ``instances`` with an address of each wanted pattern.
 
-    Where LIKE does not say all of a pattern, :func:`fit` does.
+    Where LIKE cannot express all of a pattern, :func:`fit` checks the rest.
     """
     return [_has(version, pattern.like) for version, pattern in wanted.addresses.items()]
 
 
 def fit(info: NetworkInfo | None, wanted: Wanted) -> bool:
-    """Tell whether there is an address of each wanted pattern."""
+    """Return whether there is an address of each wanted pattern."""
     known = _all(info)
     return all(
         any(_version(ip) == version and pattern.fits(ip) for ip in known)
@@ -64,24 +64,24 @@ _Condition = sa.ColumnElement[bool]
 
 
 def index_tags(session: Session, uuid: str, tags: Collection[str]) -> None:
-    """Note that an instance has these tags, too."""
+    """Add tags of an instance to the index."""
     rows = [{"instance_uuid": uuid, "digest": digest} for digest in _digests(tags)]
     if rows:
         session.execute(sa.insert(_tag_index), rows)
 
 
 def unindex(session: Session, uuid: str, tags: Collection[str]) -> None:
-    """Note that an instance has these tags no more."""
+    """Remove tags of an instance from the index."""
     if tags:
         mine = sa.and_(_tag_index.c.instance_uuid == uuid, _tag_index.c.digest.in_(_digests(tags)))
         session.execute(sa.delete(_tag_index).where(mine))
 
 
 def tag_conditions(wanted: Wanted) -> list[_Condition]:
-    """Return what a row of ``instances`` must meet to have the wanted tags, and not the others.
+    """Return the conditions for rows of ``instances`` with the wanted tags and without the others.
 
-    Tags that must be there are looked for in the index, so that it may serve; of those that must be
-    missing each row is asked. One subquery does for any number of tags.
+    Required tags select rows through the index; forbidden ones are checked for each row. One
+    subquery suffices for any number of tags.
     """
     must = {tag for group in wanted.tags if len(group) == 1 for tag in group}
     must_not = {tag for group in wanted.not_tags if len(group) == 1 for tag in group}

@@ -14,8 +14,8 @@ from roost.db.engine import Session
 from roost.db.instance_query import ListedInstance, Wanted
 
 _instances = models.instances
-_FEW: Final = 1000  # rows that the first statement looks at
-_MANY: Final = 32_000  # and any, at most
+_FEW: Final = 1000  # rows that the first statement reads
+_MANY: Final = 32_000  # rows that any statement reads, at most
 
 
 def list_page(
@@ -23,8 +23,8 @@ def list_page(
 ) -> list[ListedInstance]:
     """Return the first ``limit`` wanted instances, in order.
 
-    That is one statement, unless there are patterns that SQL cannot decide: then it reads what was
-    found by looking.
+    That is one statement, unless there are patterns that SQL cannot decide: then it reads the rows
+    that :func:`_look` found.
 
     :param after: the values of the order's columns of the last instance of the page before
     """
@@ -40,10 +40,10 @@ def list_page(
 
 
 def _look(session: Session, wanted: Wanted, after: Sequence[Any] | None) -> Iterator[str]:
-    """Yield the uuids of all wanted instances, in order, whatever their patterns.
+    """Yield the uuids of all wanted instances, in order, with patterns checked here.
 
-    Of what SQL selects each statement reads as much as it takes to judge, and of twice as many rows
-    as the one before: few statements look at many rows.
+    Each statement reads only the columns needed for the check, of twice as many rows as the one
+    before: so few statements check many rows.
     """
     keys, conditions, size = _keys(session, wanted), _conditions(wanted), _FEW
     query = sa.select(*_judged(wanted)).order_by(*_order(keys))
@@ -56,7 +56,7 @@ def _look(session: Session, wanted: Wanted, after: Sequence[Any] | None) -> Iter
 
 
 def _judged(wanted: Wanted) -> list[sa.ColumnElement[Any]]:
-    """Return the columns that it takes to judge a row, and to go on after it."""
+    """Return the columns needed to check a row, and to continue after it."""
     names = {"uuid", *wanted.like, *(sort.name for sort in wanted.order)}
     names |= {"network_info"} if wanted.addresses else set()
     return [column for column in _instances.c if column.name in names]
@@ -131,7 +131,7 @@ def _any_of(name: str, values: Sequence[Any]) -> sa.ColumnElement[bool]:
 
 
 def _changed(wanted: Wanted) -> list[sa.ColumnElement[bool]]:
-    """Compare the last change; what never changed was created. Said so that indexes serve."""
+    """Compare the last change, or else the creation, in a form that can use indexes."""
     c = _instances.c
     conditions: list[sa.ColumnElement[bool]] = []
     if (since := wanted.changed_since) is not None:

@@ -1,4 +1,4 @@
-"""Where instances are by their rows: for hosts that have their guests, and for operators."""
+"""Hosts of instances by their rows: for hosts that check their guests, and for operators."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
@@ -22,9 +22,9 @@ _COLUMNS: Final[Sequence[sa.Column[Any]]] = (
 def look(
     session: Session, host: str, instance_uuids: Collection[str], *, and_others_here: bool
 ) -> list[InstanceLocation]:
-    """Return where these instances are, as seen from a host.
+    """Return the locations of these instances, relative to a host.
 
-    :param and_others_here: return all others that belong on that host, too
+    :param and_others_here: return all other instances of that host, too
     """
     found = {row.uuid: _seen_from(host, row) for row in _named(session, instance_uuids)}
     for uuid in instance_uuids:
@@ -36,7 +36,7 @@ def look(
 
 
 def names_on(session: Session, hosts: Collection[str]) -> dict[str, list[tuple[str, str]]]:
-    """Return uuid and name of what belongs on hosts, by host, in order of creation."""
+    """Return (uuid, name) of the instances of hosts, by host, in order of creation."""
     found: dict[str, list[tuple[str, str]]] = {host: [] for host in hosts}
     wanted = list(found)
     for start in range(0, len(wanted), _AT_ONCE):
@@ -48,7 +48,7 @@ def names_on(session: Session, hosts: Collection[str]) -> dict[str, list[tuple[s
 
 
 def sizes_on(session: Session, host: str) -> list[tuple[str, Flavor, ImageMeta | None]]:
-    """Return project, flavor and image of what belongs on a host, in order of creation."""
+    """Return (project, flavor, image) of the instances of a host, in order of creation."""
     query = sa.select(_c.project_id, _c.flavor, _c.image)
     rows = session.execute(query.where(_c.host == host, _c.deleted_at.is_(None)).order_by(_c.id))
     return [

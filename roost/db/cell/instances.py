@@ -1,4 +1,4 @@
-"""Instances of a cell. A change names what it expects to find, so who loses a race sees it."""
+"""Instances of a cell. A change names the values that it expects, so the loser of a race fails."""
 
 import datetime
 import json
@@ -29,7 +29,7 @@ _AT_ONCE = 1000  # rows that one statement names
 _OBJECTS = ("flavor", "image", "keypair", "network_info", "numa_topology", "task_image")
 _LISTS = ("networks", "pci")
 _JSON = ("metadata", "tags", "security_groups", "trusted_certs")
-_UNTOLD = {"security_groups": '["default"]', "trusted_certs": "[]"}  # of rows from before them
+_UNSET = {"security_groups": '["default"]', "trusted_certs": "[]"}  # in rows of older releases
 _ELSEWHERE = ("fault", "provisions")
 _PLAIN = tuple(
     name for name in Instance.fields if name not in (*_OBJECTS, *_LISTS, *_JSON, *_ELSEWHERE)
@@ -37,7 +37,7 @@ _PLAIN = tuple(
 
 
 def create(session: Session, instance: Instance) -> bool:
-    """Insert an instance, once; tell whether this call did it."""
+    """Insert an instance, once; return whether this call did it."""
     values = {name: getattr(instance, name) for name in _PLAIN}
     values.update({name: wire.dump(getattr(instance, name)) for name in _OBJECTS})
     values.update({name: json.dumps(getattr(instance, name)) for name in _JSON})
@@ -60,7 +60,7 @@ def _keep_provisions(session: Session, instance: Instance) -> None:
 
 
 def get(session: Session, uuid: str, *, deleted: bool = False) -> Instance:
-    """Return an instance, a buried one only if ``deleted``.
+    """Return an instance, one marked as deleted only if ``deleted``.
 
     :raises roost.exception.NotFound: when there is none
     """
@@ -71,7 +71,7 @@ def get(session: Session, uuid: str, *, deleted: bool = False) -> Instance:
 
 
 def network_info(session: Session, uuid: str) -> NetworkInfo | None:
-    """Return the interfaces of an instance; None: it has none yet, or is gone."""
+    """Return the interfaces of an instance; None: it has none yet, or does not exist."""
     row = sa.select(_instances.c.network_info).where(_instances.c.uuid == uuid)
     found: NetworkInfo | None = wire.load(session.scalar(row))
     return found
@@ -94,24 +94,23 @@ def update(
     at: datetime.datetime | None = None,
     moves: states.Moves = states.MOVES,
 ) -> bool:
-    """Change an instance, if it is as expected. One that gets another task has no lease any more.
+    """Change an instance, if it is as expected. A new task ends the lease of the old one.
 
-    One that is to be rebuilt is at another attempt from then on. It says when it was launched
-    first, whatever happens to it later; and what a guest has said of itself goes before the next
-    guest is made.
+    A rebuild raises ``attempt``. ``launched_at`` stays the time of the first launch. The password
+    that a guest has posted is deleted before the next guest is created.
 
-    A step that may be run again, because nobody knows whether it was committed, names the moment
-    of its first try, by :meth:`roost.db.engine.Database.now`: a row that was last changed ``at``
-    that very moment has its change already.
+    A step that may be retried after a commit with unknown outcome passes the time of its first try,
+    by :meth:`roost.db.engine.Database.now`: a row that was last changed exactly ``at`` that time
+    has the change already.
 
-    :param changes: column -> new value, as the object has it; a task that ends takes what it was
-        about with it
+    :param changes: column -> new value, as the object has it; the end of a task also clears
+        ``task_image``
     :param expected: column -> the value it must have, or a collection of such values
-    :param moves: the table of states that counts
+    :param moves: the table of allowed state changes
     :returns: False when an earlier try of the same step did it
     :raises roost.exception.Conflict: when it is not as expected, or the table of states forbids
-        the move; nothing is changed then
-    :raises roost.exception.NotFound: when it is gone
+        the change; nothing is changed then
+    :raises roost.exception.NotFound: when it is deleted
     """
     done = session.execute(
         sa.update(_instances)
@@ -142,12 +141,12 @@ def update(
 
 def _forget_guest(session: Session, uuid: str) -> None:
     kept = models.instance_provisions
-    told = (kept.c.instance_uuid == uuid) & kept.c.password.is_not(None)
-    session.execute(sa.update(kept).where(told).values(password=None))
+    posted = (kept.c.instance_uuid == uuid) & kept.c.password.is_not(None)
+    session.execute(sa.update(kept).where(posted).values(password=None))
 
 
 def mark_deleted(session: Session, uuid: str) -> bool:
-    """Mark an instance as deleted; tell whether this call did it."""
+    """Mark an instance as deleted; return whether this call did it."""
     now = clock.now(session)
     done = session.execute(
         sa.update(_instances)
@@ -168,13 +167,13 @@ def mark_deleted(session: Session, uuid: str) -> bool:
 
 
 def remove(session: Session, uuids: Sequence[str]) -> None:
-    """Remove instances and all that hangs on them, as if they had never been created."""
+    """Remove the rows of instances and all that belong to them, as if they had never existed."""
     for table, are_theirs in rows_of(uuids):
         session.execute(sa.delete(table).where(are_theirs))
 
 
 def rows_of(uuids: Sequence[str]) -> list[tuple[sa.Table, sa.ColumnElement[bool]]]:
-    """Return the tables with rows of instances, and which are of these; the instances come last."""
+    """Return (table, condition) for all rows of these instances; ``instances`` comes last."""
     actions, events = models.instance_actions, models.instance_action_events
     theirs = sa.select(actions.c.id).where(actions.c.instance_uuid.in_(uuids))
     owned = [(table, table.c.instance_uuid.in_(uuids)) for table in (*_OWNED, actions)]
@@ -186,7 +185,7 @@ def rows_of(uuids: Sequence[str]) -> list[tuple[sa.Table, sa.ColumnElement[bool]
 
 
 def hosts_of(session: Session, uuids: Collection[str]) -> dict[str, str | None]:
-    """Return the hosts of those of these instances that live; None: on none."""
+    """Return the hosts of those of these instances that live; None: on no host."""
     c = _instances.c
     rows = session.execute(
         sa.select(c.uuid, c.host).where(c.uuid.in_(uuids), c.deleted_at.is_(None))
@@ -195,7 +194,7 @@ def hosts_of(session: Session, uuids: Collection[str]) -> dict[str, str | None]:
 
 
 def list_on_host(session: Session, host: str) -> list[Instance]:
-    """Return the instances that belong on a host, those under way included."""
+    """Return the live instances of a host, builds included."""
     rows = session.execute(
         sa.select(_instances)
         .where(_instances.c.host == host, _instances.c.deleted_at.is_(None))
@@ -205,7 +204,7 @@ def list_on_host(session: Session, host: str) -> list[Instance]:
 
 
 def hosts_in_use(session: Session, hosts: Collection[str]) -> set[str]:
-    """Return those of these hosts that have instances, those under way included."""
+    """Return those of these hosts that have live instances, builds included."""
     found: set[str] = set()
     wanted, column = list(hosts), _instances.c.host
     for start in range(0, len(wanted), _AT_ONCE):
@@ -216,7 +215,7 @@ def hosts_in_use(session: Session, hosts: Collection[str]) -> set[str]:
 
 
 def ending_states(session: Session, uuids: Collection[str]) -> dict[str, bool]:
-    """Tell, of those of these instances that still live, whether a host is to delete them."""
+    """Return, for those of these instances that live, whether a host is to delete them."""
     rows = session.execute(
         sa.select(_instances.c.uuid, _instances.c.task_state, _instances.c.host).where(
             _instances.c.uuid.in_(uuids), _instances.c.deleted_at.is_(None)
@@ -226,14 +225,14 @@ def ending_states(session: Session, uuids: Collection[str]) -> dict[str, bool]:
 
 
 def list_known(session: Session, uuids: Collection[str]) -> set[str]:
-    """Return those of these instances that have a row here, buried or not."""
+    """Return those of these instances that have a row here, deleted or not."""
     return {*session.scalars(sa.select(_instances.c.uuid).where(_instances.c.uuid.in_(uuids)))}
 
 
 def list_live(
     session: Session, *, marker: int = 0, limit: int = 1000
 ) -> list[tuple[int, str, str | None, str, str | None]]:
-    """Return (place, uuid, host, vm_state, task_state) of live instances by pages, for audits."""
+    """Return (row id, uuid, host, vm_state, task_state) of live instances by pages, for audits."""
     c = _instances.c
     rows = session.execute(
         sa.select(c.id, c.uuid, c.host, c.vm_state, c.task_state)
@@ -256,7 +255,7 @@ def row_to_instance(row: sa.Row[tuple[object, ...]]) -> Instance:
         network_info=wire.load(values["network_info"]),
         numa_topology=wire.load(values["numa_topology"]),
         task_image=wire.load_shared(values["task_image"]),
-        **{name: json.loads(values[name] or _UNTOLD[name]) for name in _JSON},
+        **{name: json.loads(values[name] or _UNSET[name]) for name in _JSON},
     )
 
 
@@ -268,7 +267,7 @@ def _is(name: str, value: Any) -> sa.ColumnElement[bool]:
 
 
 def _move(changes: Mapping[str, Any], moves: states.Moves) -> list[sa.ColumnElement[bool]]:
-    """Allow only what the table of states allows."""
+    """Return the condition that the table of states allows the change."""
     if "vm_state" not in changes and "task_state" not in changes:
         return []
     allowed = []
@@ -282,9 +281,9 @@ def _move(changes: Mapping[str, Any], moves: states.Moves) -> list[sa.ColumnElem
 
 
 def _lease(changes: Mapping[str, Any]) -> list[tuple[Any, Any]]:
-    """Return the change that ends the lease of a task which is another one from now on.
+    """Return the change that ends the lease when the task changes.
 
-    It comes before all others, because MariaDB and MySQL look at what earlier ones have left.
+    It comes before all others, because MariaDB and MySQL evaluate assignments one after another.
     """
     if "task_state" not in changes:
         return []
@@ -293,13 +292,13 @@ def _lease(changes: Mapping[str, Any]) -> list[tuple[Any, Any]]:
 
 
 def _attempt(changes: Mapping[str, Any]) -> list[tuple[Any, Any]]:
-    """Return the change that tells the guest of a rebuild from the one before."""
+    """Return the change that gives the guest of a rebuild a new attempt."""
     begins = changes.get("task_state") == states.REBUILDING
     return [(_instances.c.attempt, _instances.c.attempt + 1)] if begins else []
 
 
 def _put_away(changes: Mapping[str, Any]) -> list[tuple[Any, Any]]:
-    """Return the change that lets a row say since when it is put away, as long as it is."""
+    """Return the change of ``soft_deleted_at``: set on a soft-delete, cleared by other states."""
     if "vm_state" not in changes:
         return []
     away = _instances.c.soft_deleted_at
@@ -316,7 +315,7 @@ def _stored(changes: Mapping[str, Any]) -> dict[str, Any]:
     for names, dump in ((_OBJECTS, wire.dump), (_LISTS, wire.dump_list), (_JSON, json.dumps)):
         stored.update({name: dump(stored[name]) for name in names if name in stored})
     if stored.get("launched_at") is not None:
-        # By the host's clock; usage is counted by this one, from the first launch on.
+        # The host's clock set it; usage is counted by the database's clock, from the first launch.
         stored["launched_at"] = sa.func.coalesce(_instances.c.launched_at, database_now())
     return stored
 

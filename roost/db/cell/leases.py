@@ -1,8 +1,8 @@
-"""Until when somebody is at work on an instance's task; all by the clock of the cell's database.
+"""Leases on the tasks of instances; all times are by the clock of the cell's database.
 
-An instance under a task has a lease (``instances.lease_until``). Whoever begins a task leaves it
-empty, and the next sweep gives it a first period; its host renews it while it works. What ends is
-taken by one sweep, which has a lease of its own on it meanwhile.
+An instance with a task has a lease (``instances.lease_until``). It is empty when the task begins,
+and the next sweep sets a first one; the host renews it while it works. An expired lease is taken
+over by one sweep, which holds a lease of its own meanwhile.
 """
 
 import collections
@@ -20,7 +20,7 @@ from roost.db.engine import Session
 from roost.db.types import UtcDateTime
 
 _instances = models.instances
-# What a host has begun, and may believe to have a whole lease on.
+# Tasks that a host has begun, and on which it may assume a whole lease.
 _BEGUN = (
     *(states.NETWORKING, states.SPAWNING),
     *(*states.REBUILD_TASKS[1:], *states.IMAGE_TASKS[2:]),
@@ -30,7 +30,7 @@ _AT_ONCE = 500  # rows that one statement names, or one sweep takes
 
 
 class HeldLease(NamedTuple):
-    """What a host says it works on: one row, of this attempt (if it says) and in these tasks."""
+    """Work that a host reports: one instance, its attempt (None: any) and its possible tasks."""
 
     instance_uuid: str
     attempt: int | None
@@ -38,9 +38,9 @@ class HeldLease(NamedTuple):
 
 
 class ExpiredLease(NamedTuple):
-    """A task whose lease has ended, as it was found; ``lease_until`` is the lease of the finder.
+    """A task whose lease has expired; ``lease_until`` is the lease of the sweep that took it.
 
-    A change that expects this very lease loses against a host that has renewed its own since.
+    A change that expects this lease fails if the host has renewed its own since.
     """
 
     instance_uuid: str
@@ -53,12 +53,12 @@ class ExpiredLease(NamedTuple):
 
     @property
     def expected(self) -> dict[str, object]:
-        """What the instance is like as long as nobody has done anything to it."""
+        """The values that the instance has until another daemon changes it."""
         return {name: getattr(self, name) for name in self._fields if name not in _WHOSE}
 
 
 class _Found(NamedTuple):
-    """What the row of an instance on the host says."""
+    """Columns of an instance on the host."""
 
     attempt: int
     vm_state: str
@@ -67,10 +67,10 @@ class _Found(NamedTuple):
 
 
 def renew(session: Session, held: Sequence[HeldLease], *, host: str, seconds: float) -> set[int]:
-    """Renew what a host holds, and return the places of what it has lost.
+    """Renew the leases of a host, and return the positions in ``held`` of those that it has lost.
 
-    What the host itself has ended is not lost: a task that is over, and a build that has become a
-    server, whatever is being done to that by now (but it must go when that is a delete).
+    Work that the host itself has finished is not lost: a finished task, and a build that has become
+    a server, whatever task it has by now (except a delete, which the host must follow).
     """
     until = clock.now(session) + datetime.timedelta(seconds=seconds)
     rows: dict[str, _Found] = {}
@@ -89,7 +89,7 @@ def renew(session: Session, held: Sequence[HeldLease], *, host: str, seconds: fl
 def end_others(
     session: Session, held: Iterable[HeldLease], *, host: str, stale_seconds: float = 0
 ) -> None:
-    """End the leases of all tasks on a host but those that it holds, and those that are stale."""
+    """End the leases of all tasks on a host except those that it holds and stale ones."""
     kept = {each.instance_uuid for each in held}
     c = _instances.c
     others = sa.true() if not kept else c.uuid.not_in(kept)
@@ -104,13 +104,14 @@ def end_others(
 def take_overdue(
     session: Session, *, begun_seconds: float, seconds: float, stale_seconds: float = 0
 ) -> list[ExpiredLease]:
-    """Give tasks without a lease a first one, and take those whose lease has ended.
+    """Give tasks without a lease a first one, and take those whose lease has expired.
 
-    Each is taken by one caller: what another has taken or a host has renewed meanwhile is not.
+    Only one caller gets each: those that another has taken or a host has renewed are left out.
 
-    :param begun_seconds: the first lease on a build that has begun; no host may believe it longer
+    :param begun_seconds: the first lease on a task that a host has begun; at least as long as the
+        host assumes
     :param seconds: any other first lease, and the caller's own on what is returned
-    :param stale_seconds: what was last seen to so long ago is left to an operator; 0: nothing is
+    :param stale_seconds: tasks whose lease ended so long ago are left to an operator; 0: none are
     """
     now = clock.now(session)
     c = _instances.c
@@ -146,10 +147,10 @@ def _first(
 
 
 def _lock(session: Session, uuids: Collection[str]) -> None:
-    """Keep rows as they are, before the clock is read.
+    """Lock rows, before the clock is read.
 
-    A host that begins counts from the moment before it asked. While this waits, time goes by, and a
-    lease from before the wait would end sooner than the host believes.
+    A host counts its lease from the moment before its request. This may wait for the locks, and a
+    lease counted from before the wait would end sooner than the host assumes.
     """
     if uuids:
         rows = sa.select(_instances.c.id).where(_instances.c.uuid.in_(uuids))
@@ -191,7 +192,7 @@ def _here(host: str) -> sa.ColumnElement[bool]:
 
 
 def _matches(held: Iterable[HeldLease]) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions that find rows of these, one for each kind of work."""
+    """Return the conditions for the rows of this work, one per set of tasks."""
     c = _instances.c
     kinds: dict[tuple[str, ...], list[HeldLease]] = collections.defaultdict(list)
     for each in held:

@@ -1,7 +1,7 @@
-"""Hosts that may have guests of instances which ended, or went elsewhere, while they were down.
+"""Hosts that may have guests of instances that were deleted, or moved away, while they were down.
 
-When such a host is back it asks for the rows of its guests, and destroys what they say is over: so
-the rows stay until it has been seen without these guests.
+When such a host is up again, it reads the rows of its guests and destroys those that ended: so the
+rows stay until the host has reported that it has no such guests.
 """
 
 from collections.abc import Collection
@@ -17,7 +17,7 @@ _services = models.services
 
 
 def note(session: Session, instance_uuid: str, host: str) -> None:
-    """Note that a host is down which may have a guest of this instance; once is enough."""
+    """Record that a host that is down may have a guest of this instance; may be repeated."""
     insert_once(session, _left, {"instance_uuid": instance_uuid, "host": host})
 
 
@@ -28,12 +28,12 @@ def on_host(session: Session, host: str) -> set[str]:
 
 
 def forget(session: Session, host: str, instance_uuids: Collection[str]) -> None:
-    """Forget instances of which this host has no guests, as it has said."""
+    """Delete the records of instances of which this host has reported to have no guests."""
     gone = (_left.c.host == host, _left.c.instance_uuid.in_(instance_uuids))
     session.execute(sa.delete(_left).where(*gone))
 
 
 def is_needed(instance_uuid: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
-    """Say in SQL whether a host of this cell may have a guest of an instance."""
+    """Return the condition that a host of this cell may have a guest of an instance."""
     hosts = sa.select(_left.c.host).join(_services, _services.c.host == _left.c.host)
     return hosts.where(_left.c.instance_uuid == instance_uuid).exists()

@@ -1,7 +1,7 @@
-"""What users write on instances, metadata and tags: changed by comparing and swapping.
+"""Metadata and tags of instances: changed by compare and swap.
 
-Neither is a change of the instance itself: ``updated_at`` stays, so steps under way that know their
-own changes by it are not misled.
+Neither changes ``updated_at``, since steps under way recognise their own changes of the instance by
+it.
 """
 
 import dataclasses
@@ -22,19 +22,19 @@ _instances = models.instances
 
 @dataclasses.dataclass(frozen=True)
 class Note:
-    """What an instance has of one kind, as ``text`` in its row, and the state it was in then."""
+    """The metadata or tags of an instance, as JSON ``text``, and its state when they were read."""
 
     vm_state: str
     text: str
 
     @property
     def value(self) -> Any:
-        """A dict of strings (metadata), or a list of them without doubles (tags)."""
+        """A dict of strings (metadata), or a list of unique strings (tags)."""
         return json.loads(self.text)
 
 
 def find(session: Session, uuid: str, kind: Kind) -> Note | None:
-    """Return what an instance that lives has; None: there is none."""
+    """Return the metadata or tags of a live instance; None: there is no such instance."""
     row = session.execute(
         sa.select(_instances.c.vm_state, _instances.c[kind]).where(*_lives(uuid))
     ).one_or_none()
@@ -42,7 +42,7 @@ def find(session: Session, uuid: str, kind: Kind) -> Note | None:
 
 
 def swap(session: Session, uuid: str, kind: Kind, *, before: Note, value: Any) -> bool:
-    """Write ``value`` in the place of ``before``; False: that, or the state, is not so any more."""
+    """Replace ``before`` by ``value``; False: another call has changed it, or the state."""
     done = session.execute(
         sa.update(_instances)
         .where(
@@ -61,9 +61,9 @@ def swap(session: Session, uuid: str, kind: Kind, *, before: Note, value: Any) -
 
 
 def save_groups(session: Session, uuid: str, names: Sequence[str]) -> None:
-    """Let an instance that lives tell its security groups, which are kept elsewhere."""
-    told = sa.update(_instances).where(*_lives(uuid)).values(security_groups=json.dumps(names))
-    session.execute(told)
+    """Store the names of a live instance's security groups, for lists."""
+    named = sa.update(_instances).where(*_lives(uuid)).values(security_groups=json.dumps(names))
+    session.execute(named)
 
 
 def _lives(uuid: str) -> list[sa.ColumnElement[bool]]:

@@ -15,7 +15,7 @@ identity = sa.Table(
     sa.Column("cell_name", sa.String(255), nullable=False),
 )
 
-# deleted_at marks a buried instance; the row stays for lists that ask for deleted ones.
+# deleted_at marks a deleted instance; the row stays for lists of deleted servers, until the purge.
 instances = sa.Table(
     "instances",
     metadata,
@@ -47,13 +47,13 @@ instances = sa.Table(
     sa.Column("availability_zone", sa.String(255)),
     sa.Column("host", sa.String(255)),
     sa.Column("node", sa.String(255)),
-    sa.Column("numa_topology", LongText),  # with pci: where it is on its node
+    sa.Column("numa_topology", LongText),  # with pci: CPUs, memory and devices that it has
     sa.Column("pci", LongText),
     sa.Column("attempt", sa.Integer, nullable=False, default=0),
     sa.Column("vm_state", sa.String(32), nullable=False),
     sa.Column("task_state", sa.String(32)),
-    sa.Column("task_image", LongText),  # what the task is about; none without a task
-    sa.Column("lease_until", UtcDateTime),  # of whoever works on the task; none without a task
+    sa.Column("task_image", LongText),  # the image of the task; none without a task
+    sa.Column("lease_until", UtcDateTime),  # the lease on the task; none without a task
     sa.Column("power_state", sa.Integer, nullable=False, default=0),
     sa.Column("locked", sa.Boolean, nullable=False, default=False, server_default="0"),
     sa.Column("locked_by", sa.String(16)),
@@ -63,8 +63,8 @@ instances = sa.Table(
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime),
     sa.Column("launched_at", UtcDateTime),
-    sa.Column("soft_deleted_at", UtcDateTime),  # put away since; may be restored until reclaimed
-    # how often it was put away and restored: the last word of the API level that this row has heard
+    sa.Column("soft_deleted_at", UtcDateTime),  # may be restored until reclaimed
+    # the generation of soft-deletes and restores: the latest that the API level has sent here
     sa.Column("turns", sa.Integer, nullable=False, default=0, server_default="0"),
     sa.Column("deleted_at", UtcDateTime),
     sa.Index("instances_by_project", "project_id", "deleted_at", "created_at", "uuid"),
@@ -75,8 +75,8 @@ instances = sa.Table(
     sa.Index("instances_put_away", "soft_deleted_at"),
 )
 
-# What is large or secret, and no list reads: what a guest is provided with when it is made, and the
-# password that it has told of itself, which only the owner's key can read.
+# Large or secret values, which no list reads: the configuration of a guest when it is created, and
+# the password that the guest has posted, encrypted with the owner's public key.
 instance_provisions = sa.Table(
     "instance_provisions",
     metadata,
@@ -85,7 +85,7 @@ instance_provisions = sa.Table(
     sa.Column("password", LongText),
 )
 
-# Images that were to be made of instances, and never will be: the store is to give them up.
+# Images of instances whose data no host will upload: the conductor deletes them from the store.
 forsaken_images = sa.Table(
     "forsaken_images",
     metadata,
@@ -112,7 +112,7 @@ instance_addresses = sa.Table(
     sa.Index("instance_addresses_by_ip", "ip"),
 )
 
-# A build under way: what a reschedule needs. The row goes when the build ends, either way.
+# A build under way: the data that a reschedule needs. The row is deleted when the build ends.
 builds = sa.Table(
     "builds",
     metadata,
@@ -120,7 +120,7 @@ builds = sa.Table(
     sa.Column("attempt", sa.Integer, nullable=False),
     sa.Column("host", sa.String(255), nullable=False, index=True),
     sa.Column("spec", LongText, nullable=False),
-    sa.Column("selection", LongText),  # the place that the host was told of
+    sa.Column("selection", LongText),  # the one that the host received
     sa.Column("alternates", LongText, nullable=False),
     sa.Column("tried", LongText, nullable=False),
 )
@@ -182,15 +182,15 @@ services = sa.Table(
     sa.Column("availability_zone", sa.String(255)),
     sa.Column("disabled", sa.Boolean, nullable=False, default=False),
     sa.Column("disabled_reason", sa.String(255)),
-    sa.Column("disabled_at", UtcDateTime),  # when that was last said, either way
+    sa.Column("disabled_at", UtcDateTime),  # when disabled was last set or cleared
     sa.Column("forced_down", sa.Boolean, nullable=False, default=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("last_seen_up", UtcDateTime, nullable=False),
-    sa.Column("state_id", Uuid),  # of a host: which state path it has; nothing: whoever comes next
+    sa.Column("state_id", Uuid),  # id of a host's state path; None: that of its next report
     sa.UniqueConstraint("host", "binary"),
 )
 
-# Hosts that may have guests of instances which ended, or went elsewhere, while they were down.
+# Hosts that may have guests of instances that were deleted, or moved away, while they were down.
 left_behind = sa.Table(
     "left_behind",
     metadata,
@@ -198,7 +198,7 @@ left_behind = sa.Table(
     sa.Column("host", sa.String(255), primary_key=True, index=True),
 )
 
-# The local network driver's addresses. A port belongs to one instance, wherever that is built.
+# The local network driver's addresses. A port belongs to one instance, on whatever host.
 ports = sa.Table(
     "ports",
     metadata,
@@ -206,7 +206,7 @@ ports = sa.Table(
     sa.Column("instance_uuid", Uuid, nullable=False, index=True),
     sa.Column("position", sa.Integer, nullable=False),
     sa.Column("network_id", Uuid, nullable=False),
-    sa.Column("network_name", sa.String(255)),  # with cidr: of a network that a user made
+    sa.Column("network_name", sa.String(255)),  # with cidr: of a network that a user created
     sa.Column("cidr", sa.String(64)),
     sa.Column("ip", sa.String(39), nullable=False),
     sa.Column("mac", sa.String(17), nullable=False, unique=True),
@@ -216,7 +216,7 @@ ports = sa.Table(
     sa.UniqueConstraint("instance_uuid", "position"),
 )
 
-# The security groups of a project as the API level last brought them here: JSON.
+# The security groups of a project as the API level last sent them: JSON.
 security_group_copies = sa.Table(
     "security_group_copies",
     metadata,

@@ -1,8 +1,8 @@
 """Addresses of the local network driver: a port is one address of one instance.
 
-Two transactions that want the same address meet at a unique constraint, and the loser tries
-another. Candidates are drawn at random, so that this is rare while a network has room; only when
-luck fails are all addresses tried in order.
+Of two transactions that want the same address, a unique constraint stops one, which tries another
+address. Candidates are drawn at random, so that this is rare while a network has free addresses;
+when they fail, all addresses are tried in order.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ _TRIES: Final = 64  # addresses tried for one port; others can take so many at t
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PortRow:
-    """A port of an instance that lives, as its cell knows it."""
+    """A port of a live instance in a cell."""
 
     id: str
     instance_uuid: str
@@ -51,12 +51,12 @@ def allocate(
 ) -> NetworkInfo:
     """Give an instance one port per request, all bound to ``host``; it keeps those it has.
 
-    A request that names no network gets the first of ``networks``. Competing transactions may be
-    chosen as the victim of a deadlock: run the whole under :func:`roost.db.engine.retried`.
+    A request that names no network gets the first of ``networks``. The transaction may be the
+    victim of a deadlock: run it under :func:`roost.db.engine.retried`.
 
     :raises roost.exception.NotFound: for a network that is not among ``networks``
-    :raises roost.exception.Invalid: for an address that the network cannot give
-    :raises roost.exception.AddressInUse: when the IP or MAC address asked for is taken
+    :raises roost.exception.Invalid: for an address that the network does not assign
+    :raises roost.exception.AddressInUse: when the requested IP or MAC address is taken
     :raises roost.exception.NoCapacity: when a network is full
     """
     held = {row.position for row in _list(session, instance_uuid)}
@@ -96,17 +96,17 @@ def add(
 
 
 def remove(session: Session, *, instance_uuid: str, port_id: str) -> None:
-    """Take one port of an instance away; one that is not there is fine."""
+    """Delete one port of an instance, if it exists."""
     session.execute(
         sa.delete(_ports).where(_ports.c.instance_uuid == instance_uuid, _ports.c.id == port_id)
     )
 
 
 def info(session: Session, instance_uuid: str, *, networks: Sequence[LocalNetwork]) -> NetworkInfo:
-    """Return the interfaces of an instance, in the order they were asked for.
+    """Return the interfaces of an instance, in the order of the requests.
 
-    What is not known of a network that a user made is in the port's row. A port of a network that
-    the configuration has lost shows its id as name, and only its address.
+    The port's row has name and CIDR of a network that a user created. A port of a network that the
+    configuration no longer has shows the network's id as its name, and only its address.
     """
     by_id = {network.id: network for network in networks}
     rows = _list(session, instance_uuid)
@@ -114,7 +114,7 @@ def info(session: Session, instance_uuid: str, *, networks: Sequence[LocalNetwor
 
 
 def owners(session: Session, *, ip: str, host: str, network_ids: Sequence[str]) -> list[str]:
-    """Return the instances on a host that have an address in one of some networks."""
+    """Return the instances on a host that have this address in one of these networks."""
     held = _ports.c.network_id.in_(network_ids) & (_ports.c.ip == ip)
     return list(
         session.execute(
@@ -124,7 +124,7 @@ def owners(session: Session, *, ip: str, host: str, network_ids: Sequence[str]) 
 
 
 def free(session: Session, instance_uuid: str) -> int:
-    """Take all ports of an instance away; return how many there were."""
+    """Delete all ports of an instance; return how many there were."""
     done = session.execute(sa.delete(_ports).where(_ports.c.instance_uuid == instance_uuid))
     return int(done.rowcount)
 
@@ -137,10 +137,10 @@ def list_live(
     after: str = "",
     limit: int,
 ) -> list[PortRow]:
-    """Return ports of instances that live, in order of their ids.
+    """Return ports of live instances, in order of their ids.
 
-    :param project_id: whose instances; None: everybody's
-    :param wanted: names of columns, and what is wanted of each
+    :param project_id: of this project's instances; None: of all
+    :param wanted: names of columns, and the values wanted of each
     """
     instances = models.instances
     query = (
@@ -218,13 +218,13 @@ def _fixed_ip(request: NetworkRequest, network: LocalNetwork) -> str | None:
 def _take_address(
     session: Session, port: dict[str, Any], network: LocalNetwork, *, fixed_ip: str | None
 ) -> None:
-    """Insert the port with an address that nobody has, unless it is there by now."""
+    """Insert the port with a free address, unless the port exists by now."""
     candidates = iter([fixed_ip] * _DRAWS) if fixed_ip else _candidates(session, network)
     for ip in itertools.islice(candidates, _TRIES):
         row = {"mac": local.random_mac()} | port | {"ip": ip}
         if insert_once(session, _ports, row):
             return
-        if _is_there(session, port):  # the same request, sent twice, was faster elsewhere
+        if _is_there(session, port):  # another delivery of the same request has inserted it
             return
         if "mac" in port and _has_mac(session, port["mac"]):
             mac = port["mac"]
@@ -273,7 +273,7 @@ def _vif(row: sa.Row[Any], network: LocalNetwork | None) -> Vif:
         subnet_id=row.network_id,  # a local network is one subnet
         cidr=network.cidr if network else str(ipaddress.ip_network(row.ip)),
         gateway=network.gateway if network else None,
-        dhcp=False,  # nobody answers there: guests are told by metadata
+        dhcp=False,  # there is no DHCP server: guests read the metadata
     )
     return Vif.of(
         id=row.id,

@@ -1,7 +1,7 @@
-"""Deletes the record of an instance in its cell, and finds what was deleted long ago, to be purged.
+"""Deletes instances in a cell with all that they hold, and finds old deleted ones for the purge.
 
-``delete_with_record`` is the end of all that an instance holds in its cell, in one transaction: its
-ports, its build, its action, its row.
+``delete_with_record`` ends all that an instance has in its cell, in one transaction: its ports, its
+build, its action, its row.
 """
 
 import datetime
@@ -19,9 +19,9 @@ from roost.objects import InstanceActionEvent
 def delete_with_record(
     session: Session, instance_uuid: str, events: Sequence[InstanceActionEvent]
 ) -> bool:
-    """Free its ports, end its build and its action, mark its row; tell whether it still lived.
+    """Free its ports, end its build and its action, mark its row; return whether it still lived.
 
-    An image that was to be made of it is forsaken.
+    An image that its task was to create is recorded as abandoned.
     """
     ports.free(session, instance_uuid)
     builds.end(session, instance_uuid)
@@ -37,20 +37,20 @@ _deleted_at = models.instances.c.deleted_at
 
 
 def _are_due(session: Session, age: datetime.timedelta) -> sa.ColumnElement[bool]:
-    """Tell old rows, but for those that hosts which were away need to know what is over."""
+    """Return the condition for old rows, except those that a host that was down still needs."""
     is_old = _deleted_at <= clock.now(session) - age
     return is_old & ~left_behind.is_needed(models.instances.c.uuid)
 
 
 def count(session: Session, age: datetime.timedelta) -> int:
-    """Return how many instances were deleted so long ago."""
+    """Return how many instances were deleted at least ``age`` ago."""
     due = sa.select(sa.func.count()).where(_are_due(session, age))
     found: int = session.execute(due.select_from(models.instances)).scalar_one()
     return found
 
 
 def list_due(session: Session, age: datetime.timedelta, *, limit: int) -> list[str]:
-    """Return instances that were deleted so long ago, the oldest first."""
+    """Return instances that were deleted at least ``age`` ago, the oldest first."""
     query = sa.select(models.instances.c.uuid).where(_are_due(session, age))
     return [*session.scalars(query.order_by(_deleted_at).limit(limit))]
 
@@ -58,7 +58,7 @@ def list_due(session: Session, age: datetime.timedelta, *, limit: int) -> list[s
 def take(session: Session, age: datetime.timedelta, uuids: Sequence[str]) -> list[str]:
     """Return those of these instances that still are due.
 
-    They are locked until the transaction ends; those that somebody else has locked are left out.
+    They are locked until the transaction ends; those that another one has locked are left out.
     """
     query = sa.select(models.instances.c.uuid).where(
         models.instances.c.uuid.in_(uuids), _are_due(session, age)

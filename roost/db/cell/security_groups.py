@@ -1,7 +1,7 @@
-"""What hosts of a cell need to filter for security groups: a copy of the groups, and who is where.
+"""Copies of security groups and their members' addresses, with which hosts of a cell filter.
 
-The groups themselves are the API level's, which no cell asks: ``roost/cells/security_groups.py``
-brings them here. Who is in them follows from the rows of instances.
+The groups themselves are in the API database, which cells do not read:
+``roost/cells/security_groups.py`` copies them here. Their members follow from the instances.
 """
 
 import json
@@ -20,7 +20,7 @@ _ports = models.ports
 
 
 def bring(session: Session, project_id: str, groups: Sequence[Group]) -> bool:
-    """Let this cell have the groups of a project as they are; tell whether it had others."""
+    """Update this cell's copy of a project's groups; return whether it differed."""
     text = json.dumps([group_as_dict(group) for group in groups])
     row = {"project_id": project_id, "security_groups": text}
     mine = _copies.c.project_id == project_id
@@ -33,9 +33,9 @@ def bring(session: Session, project_id: str, groups: Sequence[Group]) -> bool:
 
 
 def copies(session: Session, project_ids: Collection[str] | None = None) -> dict[str, list[Group]]:
-    """Return the groups of projects that were brought here.
+    """Return the copies of groups, by project.
 
-    :param project_ids: whose; None: everybody's
+    :param project_ids: of these projects; None: of all
     """
     query = sa.select(_copies.c.project_id, _copies.c.security_groups)
     if project_ids is not None:
@@ -49,11 +49,11 @@ def copies(session: Session, project_ids: Collection[str] | None = None) -> dict
 def members(
     session: Session, *, host: str, network_ids: Collection[str]
 ) -> Mapping[str, list[GroupMember]]:
-    """Return the addresses in networks of all projects that have a port in them on a host."""
+    """Return the addresses in these networks of all projects with a port there on this host."""
     here = (_ports.c.host == host, _ports.c.network_id.in_(network_ids))
     projects = set(session.scalars(_living(sa.select(_instances.c.project_id)).where(*here)))
-    told = sa.select(_ports, _instances.c.project_id, _instances.c.security_groups)
-    query = _living(told).where(
+    columns = sa.select(_ports, _instances.c.project_id, _instances.c.security_groups)
+    query = _living(columns).where(
         _ports.c.network_id.in_(network_ids), _instances.c.project_id.in_(projects)
     )
     found: dict[str, list[GroupMember]] = {network_id: [] for network_id in network_ids}
@@ -78,13 +78,13 @@ def projects(session: Session) -> list[str]:
 
 
 def project_of(session: Session, instance_uuid: str) -> str | None:
-    """Return whose an instance is, deleted or not."""
+    """Return the project of an instance, deleted or not."""
     query = sa.select(_instances.c.project_id).where(_instances.c.uuid == instance_uuid)
     project_id: str | None = session.scalar(query)
     return project_id
 
 
 def _living(query: sa.Select[tuple[str]]) -> sa.Select[tuple[str]]:
-    """Let a query be about ports of instances that live."""
+    """Restrict a query to ports of live instances."""
     joined = _ports.join(_instances, _instances.c.uuid == _ports.c.instance_uuid)
     return query.select_from(joined).where(_instances.c.deleted_at.is_(None))

@@ -1,4 +1,4 @@
-"""Daemons of a cell, and when they were last heard of.
+"""Daemons of a cell, and the times of their last reports.
 
 Times are by the database's clock, so that those of hosts and conductors do not matter.
 """
@@ -21,13 +21,13 @@ from roost.objects import Service
 
 _services = models.services
 _AN_INSTANT: Final = datetime.timedelta(microseconds=1)
-# Made once: every daemon of a cell is heard of every few seconds, and to make them costs more than
-# to carry them out.
+# Built once: every daemon of a cell reports every few seconds, and to build a statement costs more
+# than to run it.
 _ITSELF: Final = (
     _services.c.host == sa.bindparam("of_host"),
     _services.c.binary == sa.bindparam("of_binary"),
 )
-_HEARD: Final = (
+_SEEN: Final = (
     sa.update(_services)
     .where(*_ITSELF)
     .values(last_seen_up=database_now(), availability_zone=sa.bindparam("zone"))
@@ -37,7 +37,7 @@ _KNOWN: Final = sa.select(_services).where(*_ITSELF)
 
 @dataclasses.dataclass(frozen=True)
 class RollCall:
-    """Daemons in order of their first report, and the time at which they were looked at."""
+    """Daemons in order of their first report, and the time at which they were read."""
 
     now: datetime.datetime
     services: Sequence[Service]
@@ -51,13 +51,13 @@ def report(
     availability_zone: str | None = None,
     state_id: str | None = None,
 ) -> Service:
-    """Note that a daemon is alive, and return what is known of it.
+    """Record that a daemon is alive, and return its service record.
 
     :param state_id: of a host: the id of its state path
-    :raises roost.exception.Conflict: when it is not the daemon of this name that is known
+    :raises roost.exception.Conflict: when the record is of another daemon with the same name
     """
     itself = {"of_host": host, "of_binary": binary}
-    if session.execute(_HEARD, {**itself, "zone": availability_zone}).rowcount == 0:
+    if session.execute(_SEEN, {**itself, "zone": availability_zone}).rowcount == 0:
         seen = {"last_seen_up": database_now(), "availability_zone": availability_zone}
         _insert(session, host, binary, seen)
     known = session.execute(_KNOWN, itself).one()
@@ -67,9 +67,9 @@ def report(
 
 
 def forget_state(session: Session, host: str, *, binary: str) -> bool:
-    """Let the next daemon of this name that reports be the one that is known; may be repeated.
+    """Accept the next daemon that reports with this name; may be repeated.
 
-    :returns: False: none has ever reported
+    :returns: False: no daemon has ever reported with it
     """
     c = _services.c
     itself = sa.update(_services).where(c.host == host, c.binary == binary)
@@ -99,7 +99,7 @@ def list_services(
 
 
 def zones(session: Session, *, binary: str) -> dict[str, str]:
-    """Return by host the zone that its daemon of this name is in by itself, where it names one."""
+    """Return, by host, the zone that its daemon of this name reports, if it reports one."""
     c = _services.c
     query = sa.select(c.host, c.availability_zone).where(c.binary == binary)
     return {host: zone for host, zone in session.execute(query) if zone}
@@ -112,17 +112,17 @@ def call_roll(
     binary: str | None = None,
     uuid: str | None = None,
 ) -> RollCall:
-    """Return daemons and, by the clock that stamps them, the time: to see who is silent.
+    """Return daemons and the time by the same clock, to find those that do not report.
 
     :param hosts: only those on these; None: on any
     :param uuid: only this one
     """
-    now = clock.now(session)  # first: what is heard after it counts in any case
+    now = clock.now(session)  # first: any report after it is recent enough
     return RollCall(now, list_services(session, hosts=hosts, binary=binary, uuid=uuid))
 
 
 def get(session: Session, uuid: str, *, lock: bool = False) -> Service:
-    """Return one daemon; ``lock`` keeps it as it is until the transaction ends.
+    """Return one daemon; ``lock``: locked until the transaction ends.
 
     :raises roost.exception.NotFound: when there is none of this uuid
     """
@@ -136,7 +136,7 @@ def get(session: Session, uuid: str, *, lock: bool = False) -> Service:
 def update(session: Session, uuid: str, **changes: Any) -> Service:
     """Change disabled, disabled_reason or forced_down.
 
-    A change of ``disabled`` gets a time later than that of the one before, whatever the clock says.
+    A change of ``disabled`` gets a later time than the previous one, even if the clock went back.
 
     :raises roost.exception.NotFound: when there is none of this uuid
     """
@@ -160,7 +160,7 @@ def _insert(session: Session, host: str, binary: str, seen: dict[str, Any]) -> N
 
 
 def _check_state(session: Session, known: sa.Row[Any], state_id: str) -> None:
-    """Refuse a twin, and note a host that is new.
+    """Refuse a second daemon of the same name, and record the state path of a new one.
 
     :raises roost.exception.Conflict: saying what to do
     """

@@ -1,7 +1,7 @@
 """Soft deletes in a cell: servers that users have deleted, and can restore until reclaimed.
 
-What is wanted is said at API level, in numbered generations (``db/api/soft_delete.py``). A row
-follows the latest that has come (column ``turns``), so they may come late, twice and in any order.
+The API level sends the wanted state in numbered generations (``db/api/soft_delete.py``). A row
+follows the latest it received (column ``turns``), so they may come late, twice and in any order.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ _c = models.instances.c
 
 
 class Synced(NamedTuple):
-    """What a row has heard of: the latest turn, and whether it is put away, or about to be."""
+    """The state of a row: its generation, whether it is soft-deleted, or about to be, and idle."""
 
     turn: int
     is_soft_deleted: bool
@@ -25,7 +25,7 @@ class Synced(NamedTuple):
 
 
 def find(session: Session, instance_uuid: str) -> Synced | None:
-    """Return what an instance that lives has heard of."""
+    """Return the generation and state of a live instance."""
     columns = (_c.turns, _c.vm_state, _c.task_state)
     query = sa.select(*columns).where(_c.uuid == instance_uuid, _c.deleted_at.is_(None))
     row = session.execute(query).one_or_none()
@@ -37,21 +37,21 @@ def find(session: Session, instance_uuid: str) -> Synced | None:
 
 
 def soft_delete(session: Session, *, record: InstanceAction, turn: int) -> str | None:
-    """Let an instance be put away, if that is news to it, with an action on record.
+    """Begin to soft-delete an instance, if the generation is new to it, and record the action.
 
-    :returns: the host that is to do it; None: nobody needs to be told (any more)
-    :raises roost.exception.Conflict: when it cannot be put away, only deleted: it never was a
-        server, is in ERROR or on no host, or is being deleted; nothing is changed then
-    :raises roost.exception.NotFound: when it is gone
+    :returns: the host that is to do it; None: no host needs a message (any more)
+    :raises roost.exception.Conflict: when it can only be deleted: it never was a server, is in
+        ERROR or on no host, or is being deleted; nothing is changed then
+    :raises roost.exception.NotFound: when it is deleted
     """
     return _begin(session, record, states.SOFT_DELETING, turn=turn)
 
 
 def restore(session: Session, *, record: InstanceAction, turn: int) -> str | None:
-    """Let an instance come back that is put away; like :func:`soft_delete`.
+    """Begin to restore a soft-deleted instance; like :func:`soft_delete`.
 
-    :raises roost.exception.Conflict: when it is not put away
-    :raises roost.exception.NotFound: when it is gone
+    :raises roost.exception.Conflict: when it is not soft-deleted
+    :raises roost.exception.NotFound: when it is deleted
     """
     return _begin(session, record, states.RESTORING, turn=turn)
 
@@ -70,7 +70,7 @@ def _begin(session: Session, record: InstanceAction, task: str, *, turn: int) ->
 
 
 def _is_news(session: Session, uuid: str, turn: int) -> bool:
-    """Note the turn in the row, which nobody else changes before the transaction ends."""
+    """Write a newer generation to the row, which locks it until the transaction ends."""
     here = (_c.uuid == uuid, _c.deleted_at.is_(None), _c.turns < turn)
-    heard = session.execute(sa.update(models.instances).where(*here).values(turns=turn))
-    return heard.rowcount == 1
+    raised = session.execute(sa.update(models.instances).where(*here).values(turns=turn))
+    return raised.rowcount == 1

@@ -1,9 +1,10 @@
-"""Tasks that nobody has seen to for so long that their rows may be an old copy of the database.
+"""Stale tasks: those whose leases expired so long ago that the database may be a restored backup.
 
-While a conductor sweeps, no lease has ended for longer than a few seconds: each sweep takes what is
-over, and gives it another. So a lease that ended long ago is one of a backup that was put back, or
-no conductor was up for as long. Nobody can tell which, so such tasks wait for an operator; but not
-deletes, which have no other end. All times are by the clock of the cell's database.
+While a conductor sweeps, no lease stays expired for more than a few seconds: each sweep takes the
+expired ones, and renews them. So a lease that expired long ago is from a restored backup, or no
+conductor was up for as long. The conductor cannot distinguish the two, so such tasks wait for an
+operator; except deletes, which can only end one way. All times are by the clock of the cell's
+database.
 """
 
 import datetime
@@ -20,12 +21,12 @@ from roost.db.types import UtcDateTime
 
 _c = models.instances.c
 _SEEN: Final = sa.func.coalesce(_c.lease_until, _c.updated_at, _c.created_at, type_=UtcDateTime())
-# Tasks that no conductor has seen to for as long: an outage, or a backup that was put back.
+# A lease expired for as long means an outage of all conductors, or a restored backup.
 STALE_SECONDS: Final = 3600.0
 
 
 class StaleTask(NamedTuple):
-    """A task that waits for an operator; ``since`` is when it was last seen to."""
+    """A task that waits for an operator; ``since`` is the end of its lease, or its last change."""
 
     instance_uuid: str
     host: str | None
@@ -35,9 +36,9 @@ class StaleTask(NamedTuple):
 
 
 def is_stale(now: datetime.datetime, seconds: float) -> sa.ColumnElement[bool]:
-    """Return the condition of rows whose task waits for an operator.
+    """Return the condition for rows whose task waits for an operator.
 
-    :param seconds: how long ago is long; 0: no task waits
+    :param seconds: how long its lease must have been expired; 0: no task waits
     """
     if not seconds:
         return sa.false()
@@ -61,9 +62,9 @@ def count(session: Session, *, seconds: float) -> int:
 
 
 def release(session: Session, *, seconds: float, only: Collection[str] | None = None) -> set[str]:
-    """Let the next sweep take tasks up; return the instances that they are of.
+    """Release stale tasks to the next sweep; return their instances.
 
-    :param only: of these instances; None: all that wait
+    :param only: of these instances; None: all stale tasks
     """
     named = {task.instance_uuid for task in list_stale(session, seconds=seconds)}
     chosen = named if only is None else named & set(only)

@@ -1,4 +1,4 @@
-"""What ran in a cell during some time: its instances of then, also those that are gone now."""
+"""Usage: the instances that ran in a cell during a period, also those deleted since."""
 
 import datetime
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ _COLUMNS = (*_ORDER, "display_name", "vm_state", "launched_at", "deleted_at", "f
 
 
 class Ran(NamedTuple):
-    """An instance that ran; no end: it is still there. In order of project and uuid."""
+    """An instance that ran; ``ended`` None: it still exists."""
 
     project_id: str
     uuid: str
@@ -37,7 +37,7 @@ def list_ran(
     after: tuple[str, str] | None = None,
     limit: int | None = None,
 ) -> list[Ran]:
-    """Return what ran at some moment of a period, in order, in one statement.
+    """Return the instances that ran at any time in a period, in order of project and uuid.
 
     :param project_id: None: of all projects
     :param after: project and uuid of the last one of the page before
@@ -57,13 +57,13 @@ def list_ran(
 
 
 def find_project(session: Session, uuid: str) -> str | None:
-    """Return the project of an instance, which may be gone."""
+    """Return the project of an instance, deleted or not."""
     query = sa.select(_instances.c.project_id).where(_instances.c.uuid == uuid)
     return session.execute(query).scalar_one_or_none()
 
 
 def _ran(since: datetime.datetime, until: datetime.datetime) -> list[sa.ColumnElement[bool]]:
-    """Say that an instance ran in a period. What never ran has no launch."""
+    """Return the conditions that an instance ran in a period: one that never ran has no launch."""
     c = _instances.c
     return [c.launched_at < until, sa.or_(c.deleted_at.is_(None), c.deleted_at > since)]
 

@@ -1,5 +1,5 @@
 """The scheduler's own database: hosts, claims, server groups, aggregates.
 
-``claims.py`` commits places by conditional updates, ``reports.py`` takes in what hosts say of
-themselves, ``usage.py`` and ``recount.py`` are sums. Only ``roost.scheduler`` imports it.
+``claims.py`` commits claims by conditional updates, ``reports.py`` stores the reports of hosts,
+``usage.py`` and ``recount.py`` keep the sums of claims. Only ``roost.scheduler`` imports it.
 """

@@ -1,8 +1,8 @@
-"""Aggregates, as the API level told of them.
+"""Aggregates, as the API level sent them.
 
-Messages may come late, twice, in any order or never. What counts is the version: each aggregate has
-its own, and a snapshot has one for all that it says and does not say of its range. A deleted
-aggregate stays as a tombstone, so that a late message does not bring it back.
+Messages may arrive late, twice, in any order or never. The version decides: each aggregate has its
+own, and a snapshot has one for all aggregates that its range has and has not. A deleted aggregate
+stays as a tombstone, so that a late message does not bring it back.
 """
 
 from collections.abc import Collection, Sequence
@@ -26,19 +26,19 @@ _revisions = models.revisions
 def take_in(
     session: Session, aggregates: Sequence[Aggregate], *, snapshot: SnapshotRange | None
 ) -> bool:
-    """Note aggregates that changed, or all of a range; tell whether anything is new.
+    """Store changed aggregates, or all of a range; return whether anything is new.
 
-    Whatever is new raises :func:`revision`.
+    Anything new raises :func:`revision`.
     """
-    told = {aggregate.uuid: aggregate for aggregate in aggregates}
-    gone = _alive_in(session, snapshot) - told.keys() if snapshot else set()
-    known = _known(session, told)
+    received = {aggregate.uuid: aggregate for aggregate in aggregates}
+    gone = _alive_in(session, snapshot) - received.keys() if snapshot else set()
+    known = _known(session, received)
     as_of = snapshot.version if snapshot else 0
     new = [
         _drop(session, uuid, as_of=as_of)
         if uuid in gone
-        else _take_in(session, told[uuid], known=known.get(uuid), as_of=as_of)
-        for uuid in sorted(told.keys() | gone)  # all in one order, so none wait in a circle
+        else _take_in(session, received[uuid], known=known.get(uuid), as_of=as_of)
+        for uuid in sorted(received.keys() | gone)  # always in this order, against deadlocks
     ]
     if any(new):
         _raise_revision(session)
@@ -48,7 +48,7 @@ def take_in(
 def revision(session: Session) -> int:
     """Return how often the aggregates changed; 0: never.
 
-    Who reads it before :func:`read_all` knows at least so much.
+    A later :func:`read_all` returns at least the changes up to it.
     """
     number = sa.select(_revisions.c.number).where(_revisions.c.name == NAME)
     return int(session.execute(number).scalar() or 0)
@@ -63,16 +63,16 @@ def read_all(session: Session) -> list[Aggregate]:
 def _take_in(
     session: Session, aggregate: Aggregate, *, known: tuple[str, bool] | None, as_of: int
 ) -> bool:
-    """Write one aggregate unless what is known is as new; tell whether it was written.
+    """Write one aggregate unless the stored one is as new; return whether it was written.
 
-    All that a snapshot has is as new as the snapshot, since nothing changed between the last change
-    of a thing and the look at it. That matters where the API level has forgotten, as a restored
-    database does: then what it says now counts, not the higher version that it gave before.
+    Every aggregate in a snapshot is as new as the snapshot, since it did not change between its
+    last change and the read. That matters after a restore of the API database: its current content
+    counts, not the higher version that it sent before.
     """
-    told = (wire.dump(aggregate), aggregate.deleted)
-    if told == known:
+    received = (wire.dump(aggregate), aggregate.deleted)
+    if received == known:
         return False
-    values = dict(zip(("aggregate", "deleted"), told, strict=True))
+    values = dict(zip(("aggregate", "deleted"), received, strict=True))
     version = max(aggregate.version, as_of)
     if known is None:
         row = {"uuid": aggregate.uuid, "version": version, **values}
@@ -84,11 +84,11 @@ def _take_in(
 
 
 def _drop(session: Session, uuid: str, *, as_of: int) -> bool:
-    """Bury what a snapshot does not have, unless it is younger."""
+    """Mark an aggregate that a snapshot does not have as deleted, unless it is newer."""
     columns = _aggregates.c
     older = (columns.uuid == uuid, columns.version <= as_of, columns.deleted.is_(False))
-    buried = sa.update(_aggregates).where(*older).values(version=as_of, deleted=True)
-    return session.execute(buried).rowcount == 1
+    dropped = sa.update(_aggregates).where(*older).values(version=as_of, deleted=True)
+    return session.execute(dropped).rowcount == 1
 
 
 def _alive_in(session: Session, snapshot: SnapshotRange) -> set[str]:

@@ -1,8 +1,8 @@
-"""Cells, which of their hosts are up, and which user of the bus speaks for which cell.
+"""Cells, the liveness of their hosts, and the bus user of each cell.
 
-A cell's row is locked by whoever takes in what its conductors report. So messages of one cell come
-one after the other, and a late one finds the version of the newer. The first user that reported for
-a cell speaks for it.
+A transaction that stores a liveness report of a cell locks the cell's row. So messages of one cell
+are serialized, and a late one finds the version of the newer. The first bus user that reports for a
+cell is bound to it.
 """
 
 import datetime
@@ -23,25 +23,25 @@ _USERS = models.cell_users
 
 
 def find(session: Session, bus_user: str) -> str | None:
-    """Return the uuid of the cell that a user speaks for, or None."""
+    """Return the uuid of the cell that a bus user is bound to, or None."""
     return session.scalar(sa.select(_USERS.c.cell_uuid).where(_USERS.c.bus_user == bus_user))
 
 
 def claim(session: Session, bus_user: str, cell_uuid: str) -> str | None:
-    """Let a user speak for a cell, unless one of the two is taken; return its cell then."""
+    """Bind a bus user to a cell, unless one of the two is bound; return the user's cell then."""
     insert_once(session, _USERS, {"cell_uuid": cell_uuid, "bus_user": bus_user})
     return find(session, bus_user)
 
 
 def forget(session: Session, cell_uuid: str) -> None:
-    """Let nobody speak for a cell."""
+    """Unbind the bus user of a cell."""
     session.execute(sa.delete(_USERS).where(_USERS.c.cell_uuid == cell_uuid))
 
 
 _CELLS = models.cells
 _HOSTS = models.hosts
-# After so long a silence any version counts: the clock that it is from, of a cell's database or of
-# a host, may have been set back, and nothing older can still be on its way.
+# After so long without a message any version is accepted: the clock that it is from, of a cell's
+# database or of a host, may have been set back, and no older message can still be under way.
 VERSION_HOLDS: Final = datetime.timedelta(seconds=60)
 
 
@@ -55,13 +55,13 @@ class _Host(NamedTuple):
 def take_in(
     session: Session, liveness: CellLiveness, *, reported_at: datetime.datetime
 ) -> list[int]:
-    """Note which hosts of a cell are up; return the ids of those for which that changed, in order.
+    """Store which hosts of a cell are up; return the ids of those for which that changed, in order.
 
     Hosts that changed have ``generation`` and ``described`` raised and ``touched_at`` set. A
     message that is not newer than the last one of its cell is dropped.
 
-    :param reported_at: when the cell counts as heard of
-    :raises roost.exception.Deadlock: at worst when several are the first of a cell: do it again
+    :param reported_at: the time of the report
+    :raises roost.exception.Deadlock: possible for concurrent first messages of a cell: retry
     """
     if not _is_news(session, liveness, reported_at):
         return []
@@ -74,15 +74,15 @@ def take_in(
     return changed
 
 
-def heard_of(session: Session) -> dict[str, datetime.datetime]:
-    """Return when each cell that reports liveness did so last, by uuid."""
+def last_reports(session: Session) -> dict[str, datetime.datetime]:
+    """Return the time of the last liveness report of each cell, by uuid."""
     rows = session.execute(sa.select(_CELLS.c.cell_uuid, _CELLS.c.reported_at))
     return {row.cell_uuid: row.reported_at for row in rows}
 
 
 def _is_news(session: Session, liveness: CellLiveness, reported_at: datetime.datetime) -> bool:
-    """Note that the cell was heard of, unless by a message that is late or came before."""
-    told = {"version": liveness.version, "reported_at": reported_at}
+    """Store version and time of a message; False: the message is late or was received before."""
+    values = {"version": liveness.version, "reported_at": reported_at}
     newer = (
         sa.update(_CELLS)
         .where(
@@ -92,7 +92,7 @@ def _is_news(session: Session, liveness: CellLiveness, reported_at: datetime.dat
                 _CELLS.c.reported_at < reported_at - VERSION_HOLDS,
             ),
         )
-        .values(told)
+        .values(values)
     )
     if session.execute(newer).rowcount:
         return True
@@ -100,16 +100,16 @@ def _is_news(session: Session, liveness: CellLiveness, reported_at: datetime.dat
     known = session.scalar(same)
     if known is not None and known >= liveness.version:
         return False
-    if known is None and insert_once(session, _CELLS, {"cell_uuid": liveness.cell_uuid, **told}):
+    if known is None and insert_once(session, _CELLS, {"cell_uuid": liveness.cell_uuid, **values}):
         return True
-    return bool(session.execute(newer).rowcount)  # another scheduler has made it just now
+    return bool(session.execute(newer).rowcount)  # another scheduler has just inserted it
 
 
 def _judge(session: Session, liveness: CellLiveness) -> Iterator[tuple[_Host, bool]]:
-    """Tell of each host that the message is about whether it is down.
+    """Yield each host that the message covers, and whether it is down.
 
-    Of those that a whole message leaves out its cell knows nothing: they are down, too, unless they
-    have reported since, and may have come while the cell was looked at.
+    The cell does not know hosts that a whole message leaves out: they are down, too, unless they
+    have reported since, so that they may have been added while the cell was read.
     """
     up, down = set(liveness.up), set(liveness.down)
     for host in _hosts(session, liveness):

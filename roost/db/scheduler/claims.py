@@ -1,8 +1,8 @@
-"""What is set aside on hosts for instances.
+"""Claims: resources of hosts that are reserved for instances.
 
-Whoever changes claims also changes what their hosts have in use, and always in one order: first the
-server groups (which locks them), then the hosts, then the claims. So ``hosts.*_used`` is the sum of
-the claims at every commit, and no two transactions wait for each other in a circle.
+A transaction that changes claims also changes the usage of their hosts, always in one order: first
+the server groups (which locks them), then the hosts, then the claims. So ``hosts.*_used`` is the
+sum of the claims at every commit, and transactions do not deadlock.
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ _COLUMNS = (
     _CLAIMS.c.details,
     *_SIZES,
 )
-# Statements of the busy path are put together once: that costs more than running them.
+# Frequent statements are built once: to build them costs more than to run them.
 _FIND = sa.select(*_COLUMNS).where(
     _CLAIMS.c.instance_uuid.in_(sa.bindparam("instance_uuids", expanding=True))
 )
@@ -47,12 +47,12 @@ _INSERT = sa.insert(_CLAIMS)
 
 
 class ClaimMoved(exception.Conflict):
-    """Somebody else gave, took, confirmed or moved the claim of the same instance meanwhile."""
+    """Another transaction has made, deleted, confirmed or moved the instance's claim meanwhile."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Claim:
-    """So much of a host, for one instance; ``details`` is JSON of CPUs and devices, if any."""
+    """An instance's claim on a host; ``details`` is JSON of CPUs and devices, if any."""
 
     instance_uuid: str
     host_id: int
@@ -80,7 +80,7 @@ def on_host(session: Session, host_id: int) -> dict[str, str]:
 
 
 def details_on(session: Session, host_ids: Collection[int]) -> list[tuple[int, str]]:
-    """Return host and details of each claim on these hosts that has any."""
+    """Return (host id, details) of each claim with details on these hosts."""
     columns = _CLAIMS.c
     chosen = sa.select(columns.host_id, columns.details).where(
         columns.host_id.in_(list(host_ids)), columns.details.is_not(None)
@@ -95,14 +95,14 @@ def elsewhere(session: Session, instance_uuids: Collection[str], *, host_id: int
 
 
 def delete(session: Session, lost: Collection[Claim]) -> None:
-    """Take claims away.
+    """Delete claims.
 
-    :raises ClaimMoved: when one is not there any more as it was seen; roll back then
+    :raises ClaimMoved: when one has changed since it was read; roll back then
     """
     if lost:
         keys = [(claim.instance_uuid, claim.host_id, claim.state) for claim in lost]
         if session.execute(_DELETE, {"lost": keys}).rowcount != len(keys):
-            raise ClaimMoved("a claim to be taken away is not as it was")
+            raise ClaimMoved("a claim to be deleted has changed")
 
 
 def insert(session: Session, gained: Sequence[Claim], *, now: datetime.datetime) -> None:
@@ -130,7 +130,7 @@ def confirm(session: Session, host_id: int, instance_uuids: Collection[str]) -> 
 def list_expired(
     session: Session, *, reserved_before: datetime.datetime, limit: int
 ) -> list[Claim]:
-    """Return claims that have waited for their host too long, the oldest first."""
+    """Return reserved claims that were made before that time, the oldest first."""
     columns = _CLAIMS.c
     chosen = (
         sa.select(*_COLUMNS)
@@ -174,7 +174,7 @@ def list_page(
 
 
 def _made(at: datetime.datetime, now: datetime.datetime) -> dict[str, Any]:
-    """Tell when, by the clock of this database, and how long ago: others have other clocks."""
+    """Return the time by the clock of this database, and the age: readers have other clocks."""
     return {"created_at": at.isoformat(), "age": (now - at).total_seconds()}
 
 
@@ -198,7 +198,7 @@ def _as_row(claim: Claim, now: datetime.datetime) -> dict[str, Any]:
 
 
 def moved(gained: Iterable[Claim], lost: Iterable[Claim]) -> dict[int, Amounts]:
-    """Return by how much the use of each host changes, by host id in order."""
+    """Return by how much the usage of each host changes, by host id in order."""
     changes: dict[int, list[int]] = {}
     for claims, sign in ((gained, 1), (lost, -1)):
         for claim in claims:

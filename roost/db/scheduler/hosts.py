@@ -1,4 +1,4 @@
-"""The hosts that the scheduler knows: what they say of themselves, and what is claimed of them."""
+"""The hosts that the scheduler knows: their reported resources, and their usage by claims."""
 
 import dataclasses
 import datetime
@@ -16,15 +16,15 @@ from roost.db.types import database_now
 
 RESOURCES: Final = ("vcpus", "pcpus", "memory_mb", "disk_gb", "instances")
 Amounts = tuple[int, ...]
-"""So much of each of ``RESOURCES``, in their order."""
+"""An amount of each of ``RESOURCES``, in their order."""
 
-UNLIMITED: Final = 2**40  # instances have no room of their own: filters may limit them
+UNLIMITED: Final = 2**40  # hosts do not limit the number of instances: filters may
 _HOSTS = models.hosts
 _USED = tuple(_HOSTS.c[f"{name}_used"] for name in RESOURCES)
 
 
 class Usage(NamedTuple):
-    """What changes often of a host; ``reported_at`` in seconds since the epoch."""
+    """Values of a host that change often; ``reported_at`` in seconds since the epoch."""
 
     id: int
     generation: int
@@ -35,10 +35,10 @@ class Usage(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostRow:
-    """What a decision needs of one host.
+    """The values of one host that decisions need.
 
-    ``net`` and ``ratios`` say, by resource, what instances may have as the host itself puts it.
-    ``profile``, ``topology`` and ``metrics`` are JSON, of which many hosts have the same.
+    ``net`` (without reserved amounts) and ``ratios`` are those that the host reports, by resource.
+    ``profile``, ``topology`` and ``metrics`` are JSON, which many hosts have in common.
     """
 
     id: int
@@ -63,9 +63,9 @@ class HostRow:
 
 
 def set_enabled(session: Session, host: str, *, enabled: bool, version: int) -> list[int]:
-    """Open or close all nodes of a host for new instances; return their ids.
+    """Enable or disable all nodes of a host for new instances; return their ids.
 
-    A word of a lower version than one that came before is dropped.
+    A message with a lower version than an earlier one is dropped.
     """
     session.execute(
         sa.update(_HOSTS)
@@ -76,7 +76,7 @@ def set_enabled(session: Session, host: str, *, enabled: bool, version: int) -> 
 
 
 def remove(session: Session, host: str) -> list[int]:
-    """Forget all nodes of a host; return their ids.
+    """Delete all nodes of a host; return their ids.
 
     :raises roost.exception.Conflict: while one holds claims
     """
@@ -92,7 +92,7 @@ def remove(session: Session, host: str) -> list[int]:
 
 
 def find_id(session: Session, host: str, node: str) -> int | None:
-    """Return the id of a host, or None when it never reported."""
+    """Return the id of a node, or None when it never reported."""
     statement = sa.select(_HOSTS.c.id).where(_HOSTS.c.host == host, _HOSTS.c.node == node)
     return session.scalar(statement)
 
@@ -104,7 +104,7 @@ def ids_of(session: Session, host: str, *, lock: bool = False) -> list[int]:
 
 
 def touched(*, described: bool) -> dict[str, Any]:
-    """Return the values that let schedulers see a change, of more than usage or not."""
+    """Return the values that mark a host as changed; ``described``: not only its usage."""
     values: dict[str, Any] = {
         "generation": _HOSTS.c.generation + 1,
         "touched_at": database_now(),
@@ -121,7 +121,7 @@ def touched_since(session: Session, since: datetime.datetime | None) -> list[Usa
 
 
 def usages(session: Session, ids: Iterable[int], *, lock: bool = False) -> list[Usage]:
-    """Return the usage of these hosts, in order of id; ``lock`` keeps it as it is."""
+    """Return the usage of these hosts, in order of id; ``lock``: lock the hosts."""
     found: list[Usage] = []
     for some in in_parts(sorted(ids)):
         found += map(_usage, session.execute(_usages_of(lock), {"ids": some}))
@@ -129,9 +129,9 @@ def usages(session: Session, ids: Iterable[int], *, lock: bool = False) -> list[
 
 
 def lock(session: Session, ids: Iterable[int]) -> None:
-    """Keep hosts as they are until the transaction ends.
+    """Lock hosts until the transaction ends.
 
-    They are locked in the order of their ids, as by everybody: or some would wait in a circle.
+    All transactions lock hosts in the order of their ids, against deadlocks.
     """
     usages(session, ids, lock=True)
 

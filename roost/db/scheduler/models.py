@@ -1,4 +1,4 @@
-"""Tables of the scheduler's own database. Nobody else reads or writes them."""
+"""Tables of the scheduler's own database. Only schedulers read or write them."""
 
 import sqlalchemy as sa
 
@@ -15,20 +15,20 @@ def _ratio(name: str) -> sa.Column[float]:
     return sa.Column(name, sa.Float, nullable=False, default=1.0)
 
 
-# *_used is the sum of the host's claims, kept in the transaction that changes them. generation
+# *_used is the sum of the host's claims, updated in the transaction that changes them. generation
 # grows with every change, described with every change of anything but usage, so a scheduler can
-# tell what of its memory still holds. touched_at is the database's clock at the last change.
+# see what of its cache is stale. touched_at is the database's clock at the last change.
 hosts = sa.Table(
     "hosts",
     metadata,
     sa.Column("id", Key, primary_key=True),
     sa.Column("host", sa.String(255), nullable=False),
     sa.Column("node", sa.String(255), nullable=False),
-    sa.Column("node_uuid", Uuid, index=True),  # follows from host and node
+    sa.Column("node_uuid", Uuid, index=True),  # derived from host and node
     sa.Column("cell_uuid", Uuid, nullable=False, index=True),
     sa.Column("availability_zone", sa.String(255), nullable=False),
     sa.Column("enabled", sa.Boolean, nullable=False, default=True),
-    # of the operator's word that enabled follows; a lower one does not count any more
+    # version of the operator's request that set enabled; lower ones are ignored
     sa.Column("enabled_version", sa.BigInteger, nullable=False, default=0),
     sa.Column("told_down", sa.Boolean, nullable=False, default=False),
     _amount("vcpus"),
@@ -49,21 +49,22 @@ hosts = sa.Table(
     _amount("io_operations"),
     _amount("failed_builds"),
     sa.Column("host_ip", sa.String(64)),
-    # JSON: what many hosts have in common; NUMA cells and PCI pools, if any; the host's own metrics
+    # JSON: values that many hosts share; NUMA cells and PCI pools, if any; the host's metrics
     sa.Column("profile", LongText, nullable=False),
     sa.Column("topology", LongText),
     sa.Column("metrics", LongText),
-    # JSON: what only operators ask for
+    # JSON: values that only operators see
     sa.Column("details", LongText),
-    # JSON, as every report tells it: the load of 1, 5 and 15 minutes, and how many are logged in
+    # JSON, new in every report: the load of 1, 5 and 15 minutes, and the number of logged-in users
     sa.Column("node_load", sa.String(128)),
     # JSON list: instances of the last report that had no claim
     sa.Column("unclaimed", LongText),
-    # of the last report: what it said of the host, and of the instances there
+    # of the last report: its description of the host, and its instances
     sa.Column("description_digest", sa.String(64), nullable=False),
     sa.Column("contents_digest", sa.String(64), nullable=False),
-    sa.Column("settled", sa.BigInteger, nullable=False, default=0),  # when they agreed
-    # when the last report came, by the clock of this database; and its number, by the host's own
+    # the generation at which claims and report last agreed
+    sa.Column("settled", sa.BigInteger, nullable=False, default=0),
+    # time of the last report by the clock of this database; and its version by the host's own
     sa.Column("reported_at", UtcDateTime, nullable=False),
     sa.Column("report_version", sa.BigInteger),
     sa.Column("generation", sa.BigInteger, nullable=False, default=0),
@@ -90,16 +91,16 @@ claims = sa.Table(
     sa.Index("claims_by_age", "state", "created_at"),
 )
 
-# The row is locked before the hosts by whoever changes claims of the group; generation then grows.
+# A transaction that changes claims of the group locks the row before hosts, and raises generation.
 server_groups = sa.Table(
     "server_groups",
     metadata,
     sa.Column("uuid", Uuid, primary_key=True),
     sa.Column("generation", sa.BigInteger, nullable=False, default=0),
-    # as last told by the API level
+    # as last received from the API level
     sa.Column("version", sa.BigInteger, nullable=False, default=0),
     sa.Column("deleted", sa.Boolean, nullable=False, default=False),
-    sa.Column("deleted_at", UtcDateTime),  # once that was noted
+    sa.Column("deleted_at", UtcDateTime),  # set by the next run of tombstones.forget
 )
 
 # Deleted ones stay for a while, so that a late message does not bring them back.
@@ -107,7 +108,7 @@ aggregates = sa.Table(
     "aggregates",
     metadata,
     sa.Column("uuid", Uuid, primary_key=True),
-    sa.Column("aggregate", LongText, nullable=False),  # the object, as told
+    sa.Column("aggregate", LongText, nullable=False),  # the object, as received
     sa.Column("version", sa.BigInteger, nullable=False),
     sa.Column("deleted", sa.Boolean, nullable=False, default=False),
     sa.Column("deleted_at", UtcDateTime),
@@ -122,7 +123,7 @@ cells = sa.Table(
     sa.Column("reported_at", UtcDateTime, nullable=False),
 )
 
-# Which user of the bus speaks for which cell.
+# The bus user that is bound to each cell.
 cell_users = sa.Table(
     "cell_users",
     metadata,
@@ -130,7 +131,7 @@ cell_users = sa.Table(
     sa.Column("bus_user", sa.String(255), nullable=False, unique=True),
 )
 
-# How often something was changed, by its name: for those who remember it.
+# Change counters by name, with which schedulers check their caches.
 revisions = sa.Table(
     "revisions",
     metadata,

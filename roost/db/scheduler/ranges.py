@@ -1,4 +1,4 @@
-"""Many values in few statements: parts of a list, and the range of uuids that a snapshot covers."""
+"""Splits lists into chunks for statements, and selects the range of uuids of a snapshot."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeVar
@@ -12,13 +12,13 @@ _AT_ONCE: Final = 1000  # databases have limits
 
 
 def in_parts(values: Iterable[T]) -> Iterator[list[T]]:
-    """Yield so many values as one statement takes."""
+    """Yield chunks of as many values as one statement takes."""
     listed = list(values)
     return (listed[start : start + _AT_ONCE] for start in range(0, len(listed), _AT_ONCE))
 
 
 def covered(uuid: sa.ColumnElement[Any], snapshot: SnapshotRange) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions that a thing of this uuid is in the range."""
+    """Return the conditions that a uuid is in the range."""
     conditions: list[sa.ColumnElement[bool]] = []
     if snapshot.after is not None:
         conditions.append(uuid > snapshot.after)

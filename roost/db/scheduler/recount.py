@@ -1,4 +1,4 @@
-"""Whether what hosts count as in use is what their claims hold; and counting it anew."""
+"""Compares the usage of hosts with the sums of their claims, and corrects it."""
 
 from typing import Any, Final
 
@@ -14,19 +14,19 @@ _USED: Final = [_HOSTS.c[f"{name}_used"] for name in RESOURCES]
 
 
 def list_miscounted(session: Session, *, limit: int = 1000) -> list[dict[str, Any]]:
-    """Return the first nodes that count something else than their claims hold.
+    """Return the first nodes whose usage differs from the sums of their claims.
 
-    By one statement, which sees everything as at one moment: so nothing under way is found. Each
-    has host and node and, by resource, ``used`` and ``claimed``.
+    One statement sees one snapshot of the database, so changes under way are not found. Each has
+    host and node and, by resource, ``used`` and ``claimed``.
     """
     rows = session.execute(_compared().where(_differs()).order_by(*_NODE).limit(limit))
-    return [_told(row) for row in rows]
+    return [_as_dict(row) for row in rows]
 
 
 def recount(session: Session, host: str) -> list[int]:
-    """Let all nodes of a host count what their claims hold; return the ids of those that did not.
+    """Set the usage of all nodes of a host to the sums of claims; return the ids of wrong ones.
 
-    Whoever changes claims locks their host first: what is counted here is so until the commit.
+    Transactions that change claims lock their host first: so the sums hold until the commit.
     """
     host_rows.ids_of(session, host, lock=True)
     wrong = session.execute(_compared().where(_HOSTS.c.host == host, _differs())).all()
@@ -67,7 +67,7 @@ def _differs() -> sa.ColumnElement[bool]:
     return sa.or_(*[used != claimed for used, claimed in zip(_USED, _CLAIMED, strict=True)])
 
 
-def _told(row: sa.Row[Any]) -> dict[str, Any]:
+def _as_dict(row: sa.Row[Any]) -> dict[str, Any]:
     return {
         "host": row.host,
         "node": row.node,

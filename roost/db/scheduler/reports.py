@@ -1,4 +1,4 @@
-"""What hosts report: taken in, and given back as the API shows hypervisors."""
+"""Reports of hosts: stored, and read back for the API's hypervisors."""
 
 import datetime
 import hashlib
@@ -31,7 +31,7 @@ _IN_COMMON = (
     "architectures", "capabilities", "traits", "labels",
 )  # fmt: skip
 _FOR_OPERATORS = ("cpu_info", "booted_at")
-_LOAD = ("load_average", "users")  # differs each time, and is no news to who places instances
+_LOAD = ("load_average", "users")  # different in each report, and not used for scheduling
 _CONTENTS = ("instances", "holdings", "places")
 _NO_NEWS = (
     "reported_at",
@@ -44,10 +44,10 @@ _NO_NEWS = (
 
 
 class TakenIn(NamedTuple):
-    """A report that was taken in.
+    """The result of storing a report.
 
-    ``settled``: claims and instances agreed when the same came before, and neither changed since.
-    ``unclaimed`` are the instances of the report before that had no claim.
+    ``settled``: claims agreed with the previous report, and neither has changed since.
+    ``unclaimed`` are the instances of the previous report that had no claim.
     """
 
     host_id: int
@@ -62,18 +62,18 @@ def take_in(
     reported_at: datetime.datetime,
     cell_uuid: str | None = None,
 ) -> TakenIn | None:
-    """Note what a host says of itself; its first report creates it.
+    """Store the report of a host; its first report creates the host.
 
-    What is used stays the sum of its claims, whatever the host says. The host is locked until the
+    Usage stays the sum of its claims, whatever the host reports. The host is locked until the
     transaction ends.
 
-    :param reported_at: when the host counts as heard of, by the clock that judges its silence
+    :param reported_at: the time of the report, by the clock of the schedulers
     :param cell_uuid: the only cell whose hosts may change; None: any
-    :raises roost.exception.Forbidden: when the host is of another cell
-    :returns: None when a report as late was taken in before; of two the host's own clock says which
-        is the later one, and nothing else
+    :raises roost.exception.Forbidden: when the host belongs to another cell
+    :returns: None when a report as new was stored before; the host's own clock is used only to
+        order its reports
     """
-    values = _told(report, reported_at)
+    values = _reported(report, reported_at)
     known = session.execute(_KNOWN, {"host": report.host, "node": report.node}).one_or_none()
     if cell_uuid is not None and (known is None or known.cell_uuid != cell_uuid):
         _check_is_of(session, report.host, cell_uuid)
@@ -82,7 +82,7 @@ def take_in(
     is_late = (known.report_version or 0) >= values["report_version"]
     if is_late and known.reported_at >= reported_at - VERSION_HOLDS:
         return None
-    if report.enabled_version < known.enabled_version:  # the host has not heard the last word yet
+    if report.enabled_version < known.enabled_version:  # the host does not know the newest yet
         values |= {"enabled": known.enabled, "enabled_version": known.enabled_version}
     same = all(values[name] == getattr(known, name) for name in _COMPARED)
     news = {} if same else {**_described(report), **touched(described=True)}
@@ -103,12 +103,12 @@ def _check_is_of(session: Session, host: str, cell_uuid: str) -> None:
     elsewhere = sa.select(_HOSTS.c.id).where(_HOSTS.c.host == host, _HOSTS.c.cell_uuid != cell_uuid)
     if session.scalar(elsewhere.limit(1)) is not None:
         raise exception.Forbidden(
-            f"another cell has a host {host}; roost-manage cell remove-host forgets it there"
+            f"another cell has a host {host}; remove it there with roost-manage cell remove-host"
         )
 
 
 def note_settled(session: Session, host_id: int, *, settled: bool, unclaimed: list[str]) -> None:
-    """Remember how the claims of a host compare with its last report."""
+    """Store how the claims of a host compare with its last report."""
     values = {
         "settled": _HOSTS.c.generation if settled else 0,
         "unclaimed": json.dumps(unclaimed) if unclaimed else None,
@@ -125,12 +125,12 @@ def list_page(
     host: str | None = None,
     is_up: Callable[[sa.RowMapping], bool],
 ) -> list[HostReport]:
-    """Return hosts after ``marker`` in order of host and node; used is what is claimed.
+    """Return nodes after the host ``marker`` in order of host and node; usage is that of claims.
 
     Only that of ``node_uuid``, or the nodes of ``host``, if they are named. A page never ends
     between two nodes of one host, so it may be longer than ``limit``.
 
-    :param is_up: tells from cell_uuid, told_down and reported_at of a row
+    :param is_up: decides by cell_uuid, told_down and reported_at of a row
     """
     statement = sa.select(_HOSTS).order_by(_HOSTS.c.host, _HOSTS.c.node)
     if node_uuid is not None:
@@ -178,12 +178,12 @@ def _create(session: Session, report: HostReport, values: dict[str, Any]) -> Tak
         "touched_at": database_now(),
     }
     if not insert_once(session, _HOSTS, row):
-        return None  # another scheduler was faster; the next report comes soon
+        return None  # another scheduler has inserted it; the next report comes soon
     known = session.execute(_KNOWN, {"host": report.host, "node": report.node}).one()
     return TakenIn(known.id, settled=False, unclaimed=[])
 
 
-def _told(report: HostReport, reported_at: datetime.datetime) -> dict[str, Any]:
+def _reported(report: HostReport, reported_at: datetime.datetime) -> dict[str, Any]:
     data = report.obj_to_primitive()["roost_object.data"]
     contents = {name: data.pop(name, None) for name in _CONTENTS}
     described = {name: value for name, value in data.items() if name not in _NO_NEWS}
@@ -203,8 +203,8 @@ def _described(report: HostReport) -> dict[str, Any]:
     values["profile"] = _json({name: getattr(report, name) for name in _IN_COMMON})
     values["metrics"] = _json(report.metrics) if report.metrics else None
     values["node_uuid"] = report.node_uuid
-    told = report.obj_to_primitive()["roost_object.data"]
-    values["details"] = _json({name: told.get(name) for name in _FOR_OPERATORS})
+    data = report.obj_to_primitive()["roost_object.data"]
+    values["details"] = _json({name: data.get(name) for name in _FOR_OPERATORS})
     values["topology"] = None
     if report.numa_cells or report.pci_pools:
         parts = (report.numa_cells, report.pci_pools)

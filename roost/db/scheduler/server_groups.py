@@ -1,8 +1,8 @@
-"""Server groups, as claims and the API level tell of them.
+"""Server groups, as the API level sent them, and their members, as claims have them.
 
-Whoever changes claims of a group locks its row first, before hosts and claims, and lets its
-generation grow. So a generation stands for one set of members and their hosts, and no two
-transactions wait for each other in a circle.
+A transaction that changes claims of a group locks its row first, before hosts and claims, and
+raises its generation. So a generation stands for one set of members and their hosts, and
+transactions do not deadlock.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from roost.objects import ServerGroup, SnapshotRange
 
 _GROUPS = models.server_groups
 _CLAIMS = models.claims
-# Statements of the busy path are put together once: that costs more than running them.
+# Frequent statements are built once: to build them costs more than to run them.
 _THESE = _GROUPS.c.uuid.in_(sa.bindparam("uuids", expanding=True))
 _FIND = sa.select(_GROUPS.c.uuid).where(_THESE)
 _LOCK = (
@@ -29,10 +29,10 @@ _LOCK = (
     .with_for_update()
 )
 _GROW = sa.update(_GROUPS).where(_THESE).values(generation=_GROUPS.c.generation + 1)
-_TELL = (
+_UPDATE = (
     sa.update(_GROUPS)
     .where(_GROUPS.c.uuid == sa.bindparam("group"))
-    .values(version=sa.bindparam("told_version"), deleted=sa.bindparam("told_deleted"))
+    .values(version=sa.bindparam("new_version"), deleted=sa.bindparam("new_deleted"))
 )
 _MEMBERS = (
     sa.select(_CLAIMS.c.group_uuid, _CLAIMS.c.host_id, sa.func.count())
@@ -42,11 +42,11 @@ _MEMBERS = (
 
 
 def lock(session: Session, uuids: Collection[str]) -> dict[str, int]:
-    """Let nobody else change claims of these groups; return their generations.
+    """Lock these groups, and with them their claims; return their generations.
 
-    Groups that are not known yet are from here on. To be called once in a transaction, before hosts
-    and claims are locked. Nothing is locked before the last group is there: who waits for a new row
-    holds no old one that its maker may wait for.
+    Inserts groups that are not known yet. Call it once in a transaction, before hosts and claims
+    are locked. All rows are inserted before the first lock: a transaction that waits for a new row
+    holds no old one for which the inserting transaction may wait.
     """
     wanted = {"uuids": list(uuids)}
     missing = set(uuids).difference(session.scalars(_FIND, wanted))
@@ -56,12 +56,12 @@ def lock(session: Session, uuids: Collection[str]) -> dict[str, int]:
 
 
 def grow(session: Session, uuids: Collection[str]) -> None:
-    """Note that claims of these groups change. The groups must be locked."""
+    """Raise the generations of these groups, since their claims change. They must be locked."""
     session.execute(_GROW, {"uuids": list(uuids)})
 
 
 def members_by_host(session: Session, uuids: Collection[str]) -> dict[str, dict[int, int]]:
-    """Return how many claims each of these groups has on which host, by the host's id.
+    """Return the number of claims of each of these groups by host id.
 
     It belongs to the generations that :func:`lock` returned in the same transaction.
     """
@@ -74,10 +74,10 @@ def members_by_host(session: Session, uuids: Collection[str]) -> dict[str, dict[
 def take_in(
     session: Session, groups: Sequence[ServerGroup], *, snapshot: SnapshotRange | None
 ) -> bool:
-    """Note groups that changed, or all of a range; tell whether anything is new.
+    """Store changed groups, or all of a range; return whether anything is new.
 
-    Claims of members that do not know their group learn it, and the group's generation grows then.
-    Only what is new is locked, so what repeats itself holds up nobody.
+    Claims of members without a group get it, and the group's generation grows then. Only new
+    groups are locked, so repeated messages block no other transaction.
     """
     known = _known(session, [group.uuid for group in groups])
     if snapshot is not None:
@@ -88,17 +88,17 @@ def take_in(
     if not touched:
         return False
     lock(session, touched)
-    known = _known(session, touched)  # as it is now that nobody else changes it
+    known = _known(session, touched)  # read again under the lock
     news = _news(known, [group for group in groups if group.uuid in touched], snapshot)
     _write(session, news)
-    gone = {uuid for uuid, told in {**known, **news}.items() if told.deleted}
-    learned = _teach(session, {uuid: of for uuid, of in strays.items() if uuid not in gone})
-    return bool(news) or learned
+    gone = {uuid for uuid, state in {**known, **news}.items() if state.deleted}
+    joined = _join_all(session, {uuid: of for uuid, of in strays.items() if uuid not in gone})
+    return bool(news) or joined
 
 
 @dataclasses.dataclass(frozen=True)
-class _Told:
-    """What the API level last told of a group."""
+class _State:
+    """The state of a group that the API level last sent."""
 
     version: int
     deleted: bool
@@ -107,67 +107,66 @@ class _Told:
 _UNKNOWN = {"generation": 0, "version": 0, "deleted": False}
 
 
-def _known(session: Session, uuids: Iterable[str]) -> dict[str, _Told]:
+def _known(session: Session, uuids: Iterable[str]) -> dict[str, _State]:
     return {
-        uuid: told
+        uuid: state
         for chunk in in_parts(uuids)
-        for uuid, told in _told(session, _GROUPS.c.uuid.in_(chunk))
+        for uuid, state in _states(session, _GROUPS.c.uuid.in_(chunk))
     }
 
 
-def _alive_in(session: Session, snapshot: SnapshotRange) -> dict[str, _Told]:
-    """Return the groups within a snapshot's range that are not known as deleted."""
+def _alive_in(session: Session, snapshot: SnapshotRange) -> dict[str, _State]:
+    """Return the groups within a snapshot's range that are not marked as deleted."""
     in_range = covered(_GROUPS.c.uuid, snapshot)
-    return dict(_told(session, _GROUPS.c.deleted.is_(False), *in_range))
+    return dict(_states(session, _GROUPS.c.deleted.is_(False), *in_range))
 
 
-def _told(session: Session, *conditions: sa.ColumnElement[bool]) -> Iterator[tuple[str, _Told]]:
+def _states(session: Session, *conditions: sa.ColumnElement[bool]) -> Iterator[tuple[str, _State]]:
     columns = (_GROUPS.c.uuid, _GROUPS.c.version, _GROUPS.c.deleted)
     for uuid, version, deleted in session.execute(sa.select(*columns).where(*conditions)):
-        yield uuid, _Told(version, deleted)
+        yield uuid, _State(version, deleted)
 
 
 def _news(
-    known: Mapping[str, _Told], groups: Iterable[ServerGroup], snapshot: SnapshotRange | None
-) -> dict[str, _Told]:
-    """Return what has to be written of what we are told, knowing what we know.
+    known: Mapping[str, _State], groups: Iterable[ServerGroup], snapshot: SnapshotRange | None
+) -> dict[str, _State]:
+    """Return the states to write: those received that are newer than the known ones.
 
-    All that a snapshot has is as new as the snapshot. That matters where the API level has
-    forgotten, as a restored database does: then what it says now counts, not the higher version
-    that it gave before.
+    Every group in a snapshot is as new as the snapshot. That matters after a restore of the API
+    database: its current content counts, not the higher version that it sent before.
     """
     as_of = snapshot.version if snapshot else 0
-    told = {group.uuid: group for group in groups}
+    received = {group.uuid: group for group in groups}
     news = {
-        uuid: _Told(max(group.version, as_of), group.deleted)
-        for uuid, group in told.items()
+        uuid: _State(max(group.version, as_of), group.deleted)
+        for uuid, group in received.items()
         if _is_news(group, known.get(uuid), as_of)
     }
     missed = {
-        uuid: _Told(as_of, deleted=True)
+        uuid: _State(as_of, deleted=True)
         for uuid, had in known.items()
-        if snapshot and uuid not in told and not had.deleted and had.version <= as_of
+        if snapshot and uuid not in received and not had.deleted and had.version <= as_of
     }
     return {**news, **missed}
 
 
-def _is_news(group: ServerGroup, known: _Told | None, as_of: int) -> bool:
+def _is_news(group: ServerGroup, known: _State | None, as_of: int) -> bool:
     if known is None or known.version < group.version:
         return True
     return known.version < as_of and known.deleted != group.deleted
 
 
-def _write(session: Session, news: Mapping[str, _Told]) -> None:
+def _write(session: Session, news: Mapping[str, _State]) -> None:
     if news:
         rows = [
-            {"group": uuid, "told_version": told.version, "told_deleted": told.deleted}
-            for uuid, told in news.items()
+            {"group": uuid, "new_version": state.version, "new_deleted": state.deleted}
+            for uuid, state in news.items()
         ]
-        session.execute(_TELL, rows)
+        session.execute(_UPDATE, rows)
 
 
 def _strays(session: Session, groups: Iterable[ServerGroup]) -> dict[str, list[str]]:
-    """Return the members, by group, whose claims know of no group."""
+    """Return the members, by group, whose claims have no group."""
     group_of = {member: group.uuid for group in groups for member in group.members}
     strays: dict[str, list[str]] = defaultdict(list)
     for chunk in in_parts(group_of):
@@ -177,14 +176,14 @@ def _strays(session: Session, groups: Iterable[ServerGroup]) -> dict[str, list[s
     return strays
 
 
-def _teach(session: Session, strays: Mapping[str, Sequence[str]]) -> bool:
-    """Let claims know their group, and tell whether any learned it."""
+def _join_all(session: Session, strays: Mapping[str, Sequence[str]]) -> bool:
+    """Set the group of claims, and return whether any changed."""
     members = [uuid for of_group in strays.values() for uuid in of_group]
     _lock_hosts(session, members)
-    learned = [uuid for uuid, of_group in strays.items() if _join(session, uuid, of_group)]
-    if learned:
-        grow(session, learned)
-    return bool(learned)
+    joined = [uuid for uuid, of_group in strays.items() if _join(session, uuid, of_group)]
+    if joined:
+        grow(session, joined)
+    return bool(joined)
 
 
 def _lock_hosts(session: Session, members: Iterable[str]) -> None:
@@ -197,11 +196,11 @@ def _lock_hosts(session: Session, members: Iterable[str]) -> None:
 
 
 def _join(session: Session, group_uuid: str, members: Iterable[str]) -> bool:
-    learned = 0
+    joined = 0
     for chunk in in_parts(members):
         claims = sa.update(_CLAIMS).where(*_grouplessness(chunk))
-        learned += session.execute(claims.values(group_uuid=group_uuid)).rowcount
-    return learned > 0
+        joined += session.execute(claims.values(group_uuid=group_uuid)).rowcount
+    return joined > 0
 
 
 def _grouplessness(members: Collection[str]) -> tuple[sa.ColumnElement[bool], ...]:

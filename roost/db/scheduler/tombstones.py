@@ -1,7 +1,7 @@
-"""Server groups and aggregates that are deleted: kept for a while, then forgotten.
+"""Tombstones: deleted server groups and aggregates, kept for a while, then removed.
 
-They stay so that a late message does not bring them back. One that is later still does, until the
-next snapshot of the API level, which does not have it.
+They stay so that a late message does not bring them back. An even later one does, until the next
+snapshot of the API level removes the object again.
 """
 
 import datetime
@@ -21,13 +21,13 @@ _AGGREGATES = models.aggregates
 
 
 def forget(session: Session) -> int:
-    """Note what is deleted by now, and forget some of what was long ago; return how many."""
+    """Set ``deleted_at`` of new tombstones, and remove some old ones; return how many."""
     now = clock.now(session)
     for table in (_GROUPS, _AGGREGATES):
         _note(session, table, now)
     groups, aggregates = (_due(session, table, now) for table in (_GROUPS, _AGGREGATES))
     locked = sa.select(_GROUPS.c.uuid).where(_GROUPS.c.uuid.in_(groups)).order_by(_GROUPS.c.uuid)
-    groups = session.scalars(locked.with_for_update()).all()  # nobody changes their claims now
+    groups = session.scalars(locked.with_for_update()).all()  # so their claims do not change
     members = server_groups.members_by_host(session, groups)
     empty = [uuid for uuid in groups if not members[uuid]]
     for table, gone in ((_GROUPS, empty), (_AGGREGATES, aggregates)):

@@ -1,6 +1,6 @@
-"""Changing what many hosts have in use, in one statement: the busiest write of all.
+"""Updates the usage of many hosts in one statement, the most frequent write of the scheduler.
 
-One statement per host would cost several times as much, and so would building it anew each time.
+One statement per host would cost several times as much, and so would building it each time.
 """
 
 import functools
@@ -11,7 +11,7 @@ from roost.db.scheduler.hosts import RESOURCES, Amounts
 
 
 def change(session: Session, changes: Mapping[int, Amounts]) -> None:
-    """Add to what hosts have in use; each one's generation grows by one.
+    """Add to the usage of hosts, and raise the generation of each by one.
 
     The hosts must be locked.
     """

@@ -1,9 +1,9 @@
-"""How hosts are chosen: the interface of drivers, and one module per way to choose.
+"""Scheduler drivers, which choose hosts: their interface, and one module per kind.
 
 ``filter.py`` has the default, which places one instance after the other, and chance; ``solver.py``
-places the many instances of one request together. ``[scheduler] driver`` names one,
-``scheduler/plugins.py`` makes it with the filters and weighers in force. Drivers see values of
-``scheduler`` and open nothing.
+places the instances of one request together. ``[scheduler] driver`` names one,
+``scheduler/plugins.py`` makes it with the configured filters and weighers. Drivers get values of
+``scheduler`` and do no I/O.
 """
 
 from typing import Protocol, Self
@@ -14,19 +14,19 @@ from roost.scheduler.request import Request
 
 
 class Driver(Protocol):
-    """Chooses hosts. Made with the filters and weighers in force; gets values, opens nothing."""
+    """Chooses hosts. Made with the configured filters and weighers; does no I/O."""
 
     engine: Engine
-    """The filters and weighers, for those who explain."""
+    """The filters and weighers, for explanations."""
 
     def twin(self) -> Self:
-        """Return the same driver, with no memory in common."""
+        """Return an equal driver that shares no state."""
         ...
 
     def decide(self, request: Request, hosts: HostColumns) -> Decision:
         """Choose a host for each instance without one, all or none.
 
-        What the chosen hosts give is taken from ``hosts``: :func:`roost.scheduler.engine.take`.
+        The instances' resources are taken from ``hosts``: :func:`roost.scheduler.engine.take`.
         """
         ...
 

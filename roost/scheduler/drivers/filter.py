@@ -1,6 +1,6 @@
-"""The drivers that leave filters and weighers to the engine: the default one, and chance.
+"""The drivers that only use the engine's filters and weighers: the default one, and chance.
 
-Chance takes any host that passes every filter: the yardstick for the others.
+Chance takes any host that passes every filter: the baseline for comparisons.
 """
 
 import sys
@@ -15,7 +15,7 @@ from roost.scheduler.weighers import Weighing
 
 
 class GreedyDriver:
-    """Places one instance after the other, each on what is best by then."""
+    """Places one instance after the other, each on the best host at that moment."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -24,7 +24,7 @@ class GreedyDriver:
     def from_options(
         cls, options: Any, *, filters: Sequence[AnyFilter], weighers: Sequence[Weighing]
     ) -> Self:
-        """Make the driver of ``[scheduler]`` and of the plug-ins that it names."""
+        """Make the driver from the options ``[scheduler]`` and the plug-ins that they name."""
         return cls(Engine(filters, weighers, best_of=options.best_of))
 
     def twin(self) -> Self:
@@ -38,11 +38,11 @@ class GreedyDriver:
 
 
 class FilterDriver(GreedyDriver):
-    """Greedy: places one instance after the other on the host that is best by then."""
+    """The default driver: greedy."""
 
 
 class ChanceDriver(GreedyDriver):
-    """Knows no better or worse."""
+    """Chooses at random among the hosts that pass."""
 
     @classmethod
     def from_options(

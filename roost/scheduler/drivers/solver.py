@@ -1,10 +1,10 @@
-"""Places the many instances of one request together, where one after the other is not good enough.
+"""The solver driver: places all instances of one request together.
 
-Greedy cannot take back: it may fill the best host with the first instances and find no room beside
-them for the rest of an affinity group, or open two hosts where one would do. Here the whole request
-is one integer program, solved by HiGHS (https://highs.dev) through SciPy's ``milp``: how many
-instances on which host, so that the weights of all, each weighed when those before it are there,
-add up to the most. Greedy's answer is the incumbent: it stays unless a better one is found in time.
+Greedy never revises a choice: it may fill the best host with the first instances and find no room
+there for the rest of an affinity group, or use two hosts where one suffices. Here the whole request
+is one integer program, solved by HiGHS (https://highs.dev) through SciPy's ``milp``: the number of
+instances per host with the greatest sum of weights, each weighed after those before it on its host.
+Greedy's answer is the incumbent: it stays unless a better one is found in time.
 """
 
 import dataclasses
@@ -26,19 +26,18 @@ from roost.scheduler.topology import HeldTopology, fit
 
 LOG = logging.getLogger(__name__)
 _AFFINITY: Final = "affinity"
-_PER_INSTANCE: Final = 4  # hosts that are looked at for each instance, the best first
-_FEWEST: Final = 100  # hosts that are looked at, if there are so many
-_OPENING: Final = 1e-3  # what one more host costs: of equal answers the one with fewer is better
+_PER_INSTANCE: Final = 4  # candidate hosts per instance, the best first
+_FEWEST: Final = 100  # candidate hosts at least, if there are so many
+_OPENING: Final = 1e-3  # cost of one more host: of equal answers the one with fewer is better
 _TIME_LIMIT: Final = 1.0  # seconds for one request; then the greedy answer stands
-_BETTER: Final = 1e-6  # by which a sum of weights must be greater to count as better
+_BETTER: Final = 1e-6  # the least gain in the sum of weights that counts as better
 
 
 @dataclasses.dataclass(frozen=True)
 class _Offer:
-    """What each of some hosts would give: a weight for its first, second ... instance.
+    """The weights of the first, second ... instance on each candidate host.
 
-    The first place costs a little more, so that instances which are as well off on fewer hosts do
-    not open more.
+    The first instance on a host costs a little, so that equal answers use fewer hosts.
     """
 
     rows: Sequence[int]
@@ -46,7 +45,7 @@ class _Offer:
 
     @property
     def falls(self) -> bool:
-        """Whether no host's next place is ever better than the one before: greedy is best then."""
+        """Whether the weights of no host ever increase: greedy is optimal then."""
         return all(
             before + _OPENING >= after
             for each in self.weights
@@ -58,7 +57,7 @@ class _Offer:
 
 
 class Trial:
-    """Some hosts apart from all others, on which instances are tried."""
+    """Copies of some hosts, on which instances are tried."""
 
     def __init__(self, request: Request, hosts: HostColumns, rows: Rows) -> None:
         self.request = dataclasses.replace(request, group_counts=dict(request.group_counts))
@@ -67,7 +66,7 @@ class Trial:
         self._rows = rows.tolist()
 
     def go_on(self, passing: Mask) -> bool:
-        """Put one more instance on each host that passes; tell whether any does."""
+        """Put one more instance on each host that passes; return whether any does."""
         request, hosts = self.request, self.hosts
         self.open = passing
         hosts.used = hosts.used + np.outer(request.asked, passing)
@@ -84,12 +83,12 @@ class Trial:
 
 
 class SolverDriver(GreedyDriver):
-    """Greedy for single instances; for several, the best of both ways."""
+    """Greedy for single instances; for several, the better of greedy and solver."""
 
     def decide(self, request: Request, hosts: HostColumns) -> Decision:
         greedy = self.engine.decide(request, hosts)
         wanted = request.unplaced
-        if wanted < 2:  # noqa: PLR2004 - with one, greedy is right
+        if wanted < 2:  # noqa: PLR2004 - for one, greedy is optimal
             return greedy
         new = _new(request, greedy)
         undo(request, hosts, new)
@@ -127,20 +126,20 @@ class SolverDriver(GreedyDriver):
     def _weights(
         self, request: Request, hosts: HostColumns, rows: Sequence[int], wanted: int
     ) -> list[list[float]]:
-        """Put one instance after the other on each host, as if it were the only one, and weigh."""
+        """Return the weights of one instance after the other on each host by itself."""
         trial = Trial(request, hosts, np.array(rows, dtype=np.intp))
         weights: list[list[float]] = [[] for _ in rows]
         for _ in range(wanted):
             passing = self.engine.passing(trial.request, trial.hosts, among=trial.open)
-            told = self.engine.weights(trial.request, trial.hosts)
+            current = self.engine.weights(trial.request, trial.hosts)
             for at in np.flatnonzero(passing).tolist():
-                weights[at].append(float(told[at]) - (0.0 if weights[at] else _OPENING))
+                weights[at].append(float(current[at]) - (0.0 if weights[at] else _OPENING))
             if not trial.go_on(passing):
                 break
         return weights
 
     def _place(self, request: Request, hosts: HostColumns, rows: Sequence[int]) -> Decision:
-        """Take the solver's places, which every filter has passed in this very state."""
+        """Take the solver's hosts, which every filter has passed in this state."""
         search = self.engine.search(request, hosts)
         waiting = iter(rows)
         chosen = [
@@ -150,32 +149,32 @@ class SolverDriver(GreedyDriver):
 
 
 def _best(offer: _Offer, wanted: int, *, together: bool) -> list[int] | None:
-    """Return how many instances each host should get for the greatest sum of weights, if any fit.
+    """Return the number of instances per host with the greatest sum of weights, if they fit.
 
-    A binary variable says of each host's k-th place whether it is taken; places of a host are taken
-    in their order. With ``together`` a further variable per host says whether it is the one.
+    A binary variable for the k-th slot of each host says whether it is taken; slots of a host are
+    taken in order. With ``together`` a further variable per host says whether it is the chosen one.
     """
     sizes = [len(weights) for weights in offer.weights]
-    places = sum(sizes)
-    if places < wanted or (together and max(sizes) < wanted):
+    slots = sum(sizes)
+    if slots < wanted or (together and max(sizes) < wanted):
         return None
     weights: Floats = np.array([weight for each in offer.weights for weight in each])
     hosts_of: Ints = np.repeat(np.arange(len(sizes)), sizes)
     extra = len(sizes) if together else 0
-    constraints = [_exactly(np.ones(places), extra, wanted), *_in_order(hosts_of, extra)]
+    constraints = [_exactly(np.ones(slots), extra, wanted), *_in_order(hosts_of, extra)]
     if together:
         constraints += _on_one(hosts_of, len(sizes))
     found = optimize.milp(
         np.concatenate((-weights, np.zeros(extra))),
-        integrality=np.ones(places + extra),
+        integrality=np.ones(slots + extra),
         bounds=optimize.Bounds(0, 1),
         constraints=constraints,
         options={"time_limit": _TIME_LIMIT},
     )
     if found.x is None:
-        LOG.info("the solver found nothing for %d instances: %s", wanted, found.message)
+        LOG.info("the solver found no placement for %d instances: %s", wanted, found.message)
         return None
-    taken = np.round(found.x[:places]).astype(np.int64)
+    taken = np.round(found.x[:slots]).astype(np.int64)
     counts: list[int] = (
         np.bincount(hosts_of, weights=taken, minlength=len(sizes)).astype(int).tolist()
     )
@@ -188,7 +187,7 @@ def _exactly(coefficients: Floats, extra: int, wanted: int) -> optimize.LinearCo
 
 
 def _in_order(hosts_of: Ints, extra: int) -> list[optimize.LinearConstraint]:
-    """A place of a host is not taken before the one in front of it."""
+    """A slot of a host is not taken before the previous one."""
     later = np.flatnonzero(hosts_of[1:] == hosts_of[:-1]) + 1
     if not len(later):
         return []
@@ -200,18 +199,18 @@ def _in_order(hosts_of: Ints, extra: int) -> list[optimize.LinearConstraint]:
 
 
 def _on_one(hosts_of: Ints, count: int) -> list[optimize.LinearConstraint]:
-    """Places are taken only on the one host that is chosen."""
-    places = len(hosts_of)
-    lines = np.arange(places)
-    values = np.concatenate((np.ones(places), -np.ones(places)))
-    at = (np.concatenate((lines, lines)), np.concatenate((lines, places + hosts_of)))
-    only = sparse.csr_array((values, at), shape=(places, places + count))
-    one = np.concatenate((np.zeros(places), np.ones(count)))[np.newaxis, :]
+    """Slots are taken only on the one chosen host."""
+    slots = len(hosts_of)
+    lines = np.arange(slots)
+    values = np.concatenate((np.ones(slots), -np.ones(slots)))
+    at = (np.concatenate((lines, lines)), np.concatenate((lines, slots + hosts_of)))
+    only = sparse.csr_array((values, at), shape=(slots, slots + count))
+    one = np.concatenate((np.zeros(slots), np.ones(count)))[np.newaxis, :]
     return [optimize.LinearConstraint(only, -1, 0), optimize.LinearConstraint(one, 1, 1)]
 
 
 def _new(request: Request, decision: Decision) -> list[Placement]:
-    """Return the places of instances that had none."""
+    """Return the placements of instances that had no host."""
     pairs = zip(request.placed, decision.chosen, strict=False)
     return [place for row, place in pairs if row is None]
 

@@ -1,15 +1,14 @@
-"""What a host must pass: the bases of filters. A module has filters of one subject.
+"""Base classes of filters, which refuse hosts. Each module has the filters of one subject.
 
-A filter says why not. It sees values only, keeps nothing between two questions, and opens nothing:
-whatever it needs to know is in the request and the hosts. A ``Filter`` rules out many hosts at
-once, a ``HostFilter`` one by one, last; a ``RequirementsFilter`` holds hosts against several
-demands. Which are in force says ``[scheduler] filters``: ``scheduler/plugins.py`` finds them,
-``engine.py`` asks them.
+A filter gives the reasons for its refusals. It keeps no state and does no I/O: all its input is in
+the request and the hosts. A ``Filter`` checks many hosts at once, a ``HostFilter`` one by one and
+last; a ``RequirementsFilter`` checks hosts against several demands. ``[scheduler] filters`` names
+the filters in use: ``scheduler/plugins.py`` loads them, ``engine.py`` runs them.
 
-``capacity.py``, ``traits.py``, ``capabilities.py`` and ``images.py`` are what a host has;
-``aggregates.py`` and ``load.py`` what it is for and whether it takes anything; ``hints.py``,
-``json_query.py``, ``requested.py``, ``server_groups.py`` and ``locality.py`` where somebody wants
-the instance to be.
+``capacity.py``, ``traits.py``, ``capabilities.py`` and ``images.py`` check what a host has;
+``aggregates.py`` and ``load.py`` for whom it is reserved and whether it accepts instances;
+``hints.py``, ``json_query.py``, ``requested.py``, ``server_groups.py`` and ``locality.py`` the
+hosts that users or operators request.
 """
 
 from collections.abc import Hashable, Sequence
@@ -21,67 +20,67 @@ from roost.scheduler.columns import Columns, HostView, Mask
 from roost.scheduler.request import Request
 
 ASK_AGAIN: Final = object()
-"""The key of a filter or weigher whose answers are not kept."""
+"""The key of a filter or weigher whose results are not cached."""
 
 
 class Refusal(NamedTuple):
-    """A reason, in words that users understand, and the hosts that it rules out."""
+    """A reason, as a text for users, and the hosts that it rules out."""
 
     reason: str
     hosts: Mask
 
 
 class Miss(NamedTuple):
-    """The row of the host that came closest, and what it lacks, in words."""
+    """The row of the host that came closest, and a text of what it lacks."""
 
     row: int
     lacks: str
 
 
 class Filter:
-    """Rules hosts out, all of them at once."""
+    """Checks all hosts at once."""
 
     name: ClassVar[str]
     by_usage: ClassVar[bool] = False
-    """Whether its answer for a host may change when instances come to it or go."""
+    """Whether its result for a host depends on the instances there."""
     forceable: ClassVar[bool] = True
-    """Whether a forced request gets past it."""
+    """Whether a forced request skips it."""
     hints: ClassVar[tuple[str, ...]] = ()
-    """What users may hint that it reads."""
+    """The scheduler hints that it reads."""
 
     def applies_to(self, request: Request) -> bool:
-        """Tell whether this filter has anything to say; asked once per request."""
+        """Return whether this filter applies; called once per request."""
         return True
 
     def key(self, request: Request) -> Hashable:
-        """Return what of the request the answer depends on.
+        """Return the values of the request on which the result depends.
 
-        The answer is kept for other requests with an equal key, and mended for hosts that changed.
+        The result is cached for requests with an equal key, and updated for changed hosts.
         """
         return ASK_AGAIN
 
     def refuse(self, request: Request, hosts: Columns) -> Sequence[Refusal]:
-        """Return whom to refuse and why; a host with several reasons counts under the first."""
+        """Return the hosts to refuse by reason; a host with several counts under the first."""
         raise NotImplementedError
 
     def closest(self, request: Request, hosts: Columns) -> Miss | None:
-        """Return which of these hosts, all refused, came closest; None: it cannot be told."""
+        """Return which of these refused hosts came closest; None: unknown."""
         return None
 
 
 class HostFilter:
-    """Rules hosts out one by one: asked last, and only of the best, until enough are found."""
+    """Checks hosts one by one: runs last, and only on the best, until enough are found."""
 
     name: ClassVar[str]
     forceable: ClassVar[bool] = True
     hints: ClassVar[tuple[str, ...]] = ()
 
     def applies_to(self, request: Request) -> bool:
-        """Tell whether this filter has anything to say; asked once per request."""
+        """Return whether this filter applies; called once per request."""
         return True
 
     def why_not(self, request: Request, host: HostView) -> str | None:
-        """Return the reason, in words that users understand; None: the host passes."""
+        """Return the reason, as a text for users; None: the host passes."""
         raise NotImplementedError
 
 
@@ -89,7 +88,7 @@ AnyFilter = Filter | HostFilter
 
 
 class RequirementsFilter(Filter):
-    """Has a refusal per demand; the host that fails the fewest came closest."""
+    """Has a refusal per demand; the host that fails the fewest is the closest."""
 
     def closest(self, request: Request, hosts: Columns) -> Miss | None:
         return fewest(self.refuse(request, hosts))

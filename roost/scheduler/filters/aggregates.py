@@ -1,4 +1,4 @@
-"""What the aggregates of a host say of flavors, images and projects."""
+"""Filters by the metadata of aggregates: flavors, images and projects."""
 
 from collections.abc import Hashable
 from typing import Any, Final, Self
@@ -14,7 +14,7 @@ _FLAVORS: Final = "instance_type"
 
 
 class AggregateExtraSpecsFilter(RequirementsFilter):
-    """Holds extra specs of its scope, and those of none, against the metadata of aggregates."""
+    """Checks extra specs of its scope, and those without scope, against aggregate metadata."""
 
     name = "aggregate_extra_specs"
 
@@ -26,15 +26,15 @@ class AggregateExtraSpecsFilter(RequirementsFilter):
 
     def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
         return [
-            Refusal(f"in no aggregate with {name}={wanted}", ~_told(hosts, name, wanted))
+            Refusal(f"in no aggregate with {name}={wanted}", ~_matching(hosts, name, wanted))
             for name, wanted in _demands(request)
         ]
 
 
 class AggregateImagePropertiesFilter(Filter):
-    """Refuses hosts whose aggregates name a property of the image with other values.
+    """Refuses hosts whose aggregates have a property of the image with other values.
 
-    :param namespace: only metadata whose name begins with it and ``separator``; empty: all
+    :param namespace: only metadata whose key begins with it and ``separator``; empty: all
     """
 
     name = "aggregate_image_properties_isolation"
@@ -59,8 +59,8 @@ class AggregateImagePropertiesFilter(Filter):
         properties = self._properties(request)
 
         def keeps_out(membership: Membership) -> bool:
-            told = ((name, membership.listed(name)) for name in properties)
-            return any(values and properties[name] not in values for name, values in told)
+            listed = ((name, membership.listed(name)) for name in properties)
+            return any(values and properties[name] not in values for name, values in listed)
 
         return [Refusal("kept for other images by its aggregates", hosts.by_membership(keeps_out))]
 
@@ -70,7 +70,7 @@ class AggregateImagePropertiesFilter(Filter):
 
 
 class AggregateTenantFilter(Filter):
-    """Keeps hosts of aggregates that name projects (``filter_tenant_id``, any suffix) for these."""
+    """Reserves hosts of aggregates with ``filter_tenant_id`` (any suffix) for these projects."""
 
     name = "aggregate_tenant_isolation"
 
@@ -88,7 +88,7 @@ class AggregateTenantFilter(Filter):
 
 
 class AggregateTypeAffinityFilter(Filter):
-    """Keeps hosts of aggregates that name flavors (``instance_type``) for these."""
+    """Reserves hosts of aggregates with ``instance_type`` for these flavors."""
 
     name = "aggregate_type_affinity"
 
@@ -110,6 +110,6 @@ def _demands(request: Request) -> spec_language.Items:
     return spec_language.scoped(specs, _SCOPE) + spec_language.unscoped(specs)
 
 
-def _told(hosts: Columns, name: str, wanted: str) -> Any:
+def _matching(hosts: Columns, name: str, wanted: str) -> Any:
     test = spec_language.parse(wanted)
     return hosts.by_membership(lambda membership: any(map(test, membership.listed(name))))

@@ -1,4 +1,4 @@
-"""What hosts are capable of, against extra specs of the scope ``capabilities``."""
+"""Filters by capabilities of hosts: extra specs of the scope ``capabilities``."""
 
 from collections.abc import Hashable
 from typing import Final
@@ -16,7 +16,7 @@ _VALUES: Final = {**host_values.NUMBERS, **host_values.TEXTS}
 
 
 class ComputeCapabilitiesFilter(RequirementsFilter):
-    """Holds extra specs against :mod:`roost.scheduler.host_values` and what hosts report else."""
+    """Checks extra specs against :mod:`roost.scheduler.host_values` and reported capabilities."""
 
     name = "compute_capabilities"
     by_usage = True

@@ -1,7 +1,7 @@
-"""Room for what an instance takes: memory, CPUs, disk; hardware, NUMA cells, PCI devices.
+"""Filters by free resources: memory, CPUs, disk, NUMA cells, PCI devices.
 
-:class:`HardwareFilter` refuses hosts without the hardware all at once, before the costly question
-of exact places that the last two ask of one host at a time.
+:class:`HardwareFilter` refuses all hosts without the hardware at once, before the last two filters
+try exact placements, which is costly, on one host at a time.
 """
 
 from collections.abc import Hashable
@@ -15,7 +15,7 @@ from roost.scheduler.topology import fit
 
 
 class _CapacityFilter(Filter):
-    """Refuses hosts with too little left of one resource. Who asks for none of it passes."""
+    """Refuses hosts with too little free of one resource; does not apply to requests for none."""
 
     by_usage = True
     forceable = False
@@ -61,7 +61,7 @@ class DiskFilter(_CapacityFilter):
 
 
 class HardwareFilter(Filter):
-    """Refuses hosts that have told of no NUMA cells, or of no devices, when some are asked for."""
+    """Refuses hosts that report no NUMA cells, or no devices, when the request needs some."""
 
     name = "hardware"
     forceable = False
@@ -73,13 +73,13 @@ class HardwareFilter(Filter):
         return request.spec.numa_topology is not None, bool(request.spec.pci_requests)
 
     def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
-        told = hosts.topology.tolist()
+        topologies = hosts.topology.tolist()
         refusals = []
         if request.spec.numa_topology is not None:
-            without = [topology is None or not topology.cells for topology in told]
+            without = [topology is None or not topology.cells for topology in topologies]
             refusals.append(Refusal("no NUMA cells", _mask(without)))
         if request.spec.pci_requests:
-            without = [topology is None or not topology.has_pci for topology in told]
+            without = [topology is None or not topology.has_pci for topology in topologies]
             refusals.append(Refusal("no PCI devices", _mask(without)))
         return refusals
 
@@ -89,7 +89,7 @@ def _mask(values: list[bool]) -> Mask:
 
 
 class NUMATopologyFilter(HostFilter):
-    """Refuses hosts whose NUMA cells have no place for those of the instance."""
+    """Refuses hosts on whose NUMA cells those of the instance do not fit."""
 
     name = "numa_topology"
     forceable = False
@@ -104,7 +104,7 @@ class NUMATopologyFilter(HostFilter):
 
 
 class PciPassthroughFilter(HostFilter):
-    """Refuses hosts that have too few of the devices asked for."""
+    """Refuses hosts that have too few of the requested devices."""
 
     name = "pci_passthrough"
     forceable = False

@@ -1,4 +1,4 @@
-"""Where the user wants an instance to be: near others, or away from them."""
+"""Filters by scheduler hints: hosts near other instances or addresses, or away from them."""
 
 import functools
 import ipaddress
@@ -12,19 +12,19 @@ from roost.scheduler.filters import ASK_AGAIN, AnyFilter, Filter, Refusal
 from roost.scheduler.request import Request
 
 _CIDR: Final = "/24"
-# What users may hint, and which filter reads it here, if it is in use.
+# Scheduler hints, and the filters that read them, if they are in use.
 _READERS: Final = {
     "same_host": "same_host",
     "different_host": "different_host",
     "build_near_host_ip": "simple_cidr_affinity",
     "query": "json",
 }
-_NO_PLACE: Final = (0, 0)
-_NOWHERE: Final = "no instance to be with is anywhere"
+_NO_NUMBER: Final = (0, 0)
+_NOWHERE: Final = "none of the instances of same_host is on a host"
 
 
 class SameHostFilter(Filter):
-    """Keeps to the hosts of the instances that the hint ``same_host`` names."""
+    """Allows only the hosts of the instances in the hint ``same_host``."""
 
     name = "same_host"
     hints = ("same_host",)
@@ -37,12 +37,12 @@ class SameHostFilter(Filter):
 
     def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
         there = _rows_of(request, request.hint("same_host"))
-        reason = "not the host of an instance to be with" if there else _NOWHERE
+        reason = "not the host of an instance of same_host" if there else _NOWHERE
         return [Refusal(reason, ~_at(hosts, there))]
 
 
 class DifferentHostFilter(Filter):
-    """Keeps off the hosts of the instances that the hint ``different_host`` names."""
+    """Refuses the hosts of the instances in the hint ``different_host``."""
 
     name = "different_host"
     hints = ("different_host",)
@@ -55,13 +55,13 @@ class DifferentHostFilter(Filter):
 
     def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
         there = _rows_of(request, request.hint("different_host"))
-        return [Refusal("the host of an instance to be away from", _at(hosts, there))]
+        return [Refusal("the host of an instance of different_host", _at(hosts, there))]
 
 
 class SimpleCidrAffinityFilter(Filter):
-    """Keeps to hosts with an address near the one that is hinted (``build_near_host_ip``).
+    """Allows only hosts with an address near that of the hint ``build_near_host_ip``.
 
-    How near is the hint ``cidr``, such as /28.
+    The hint ``cidr``, such as /28, gives the size of the network.
     """
 
     name = "simple_cidr_affinity"
@@ -79,16 +79,16 @@ class SimpleCidrAffinityFilter(Filter):
             network = ipaddress.ip_network(text, strict=False)
         except ValueError:
             return [Refusal(f"{text} is no network", np.ones(len(hosts), dtype=np.bool_))]
-        lowest, highest = map(_place, (network.network_address, network.broadcast_address))
-        places = (_place_of(text) for text in hosts.host_ip)
-        near = np.array([lowest <= place <= highest for place in places], dtype=np.bool_)
+        lowest, highest = map(_number, (network.network_address, network.broadcast_address))
+        numbers = (_number_of(text) for text in hosts.host_ip)
+        near = np.array([lowest <= number <= highest for number in numbers], dtype=np.bool_)
         return [Refusal(f"not in {network}", ~near)]
 
 
 class UnreadHints(Filter):
-    """Refuses all hosts to whom hints at what none of the filters in use reads.
+    """Refuses all hosts for requests with a known hint that no filter in use reads.
 
-    Hints that nobody here knows are nobody's business: they may be for other clouds.
+    Unknown hints are ignored: they may be for other clouds.
     """
 
     name = "hints"
@@ -124,14 +124,14 @@ def _neighbourhood(request: Request) -> str:
     return f"{near}/{width.removeprefix('/')}"
 
 
-def _place(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> tuple[int, int]:
-    """Return where an address is in the order of all addresses."""
+def _number(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> tuple[int, int]:
+    """Return the position of an address in the order of all addresses."""
     return address.version, int(address)
 
 
 @functools.lru_cache(maxsize=131072)
-def _place_of(text: str | None) -> tuple[int, int]:
+def _number_of(text: str | None) -> tuple[int, int]:
     try:
-        return _place(ipaddress.ip_address(text or ""))
+        return _number(ipaddress.ip_address(text or ""))
     except ValueError:
-        return _NO_PLACE
+        return _NO_NUMBER

@@ -1,4 +1,4 @@
-"""What images ask of hosts, and hosts that are kept for some images."""
+"""Filters by images: properties that hosts must support, and hosts reserved for some images."""
 
 import functools
 from collections.abc import Collection, Hashable, Mapping
@@ -21,9 +21,9 @@ _REASONS: Final[Mapping[str, str]] = {
 
 
 class ImagePropertiesFilter(RequirementsFilter):
-    """Keeps to hosts that run guests of the image's architecture, hypervisor and way.
+    """Allows only hosts that support the image's architecture, hypervisor and VM mode.
 
-    :param architecture: of images that name none; None: any
+    :param architecture: of images without one; None: any
     """
 
     name = "image_properties"
@@ -42,14 +42,14 @@ class ImagePropertiesFilter(RequirementsFilter):
         return self._asked(request)
 
     def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
-        wishes = self._asked(request)._asdict()
+        wanted = self._asked(request)._asdict()
         return [
             Refusal(
-                f"{_REASONS[name]} {wish}",
-                ~hosts.by_profile(functools.partial(fits, name, wish)),
+                f"{_REASONS[name]} {value}",
+                ~hosts.by_profile(functools.partial(fits, name, value)),
             )
-            for name, wish in wishes.items()
-            if wish
+            for name, value in wanted.items()
+            if value
         ]
 
     def _asked(self, request: Request) -> ImageRequirements:
@@ -58,7 +58,7 @@ class ImagePropertiesFilter(RequirementsFilter):
 
 
 class IsolatedHostsFilter(Filter):
-    """Keeps isolated images to isolated hosts, and others (if ``strict``) off these."""
+    """Puts isolated images only on isolated hosts, and (if ``strict``) no others there."""
 
     name = "isolated_hosts"
 

@@ -1,9 +1,9 @@
-"""The user's own query: the hint ``query``, JSON such as ``[">=", "$free_ram_mb", 4096]``.
+"""Filter by the hint ``query``: a JSON query such as ``[">=", "$free_ram_mb", 4096]``.
 
-A query is a list: an operator, then what it works on. ``and`` and ``or`` take queries, ``not`` one;
-``= < > <= >=`` take values, of which the first is compared with each of the others, and ``in`` asks
-whether the first is among the others. A value is a number, a text, or ``$`` and a name of
-:mod:`roost.scheduler.host_values`; ``$capabilities.X`` is what the host reports as X.
+A query is a list: an operator, then its operands. ``and`` and ``or`` take queries, ``not`` one;
+``= < > <= >=`` take values and compare the first with each of the others; ``in`` is true if the
+first is among the others. A value is a number, a text, or ``$`` and a name of
+:mod:`roost.scheduler.host_values`; ``$capabilities.X`` is the capability X that the host reports.
 """
 
 import functools
@@ -20,7 +20,7 @@ from roost.scheduler.filters import Filter, Refusal
 from roost.scheduler.request import Request
 
 _HINT: Final = "query"
-_LONGEST: Final = 8192  # characters; nobody writes more by hand
+_LONGEST: Final = 8192  # characters; more than any query written by hand
 _DEEPEST: Final = 16
 _CAPABILITIES: Final = "capabilities."
 _VALUES: Final = {**host_values.NUMBERS, **host_values.TEXTS}
@@ -35,7 +35,7 @@ _COMPARISONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 
 
 class JsonFilter(Filter):
-    """Keeps to hosts that meet the query. A query that cannot be read refuses all."""
+    """Allows only hosts that meet the query. A malformed query refuses all."""
 
     name = "json"
     hints = (_HINT,)
@@ -59,7 +59,7 @@ class JsonFilter(Filter):
 def parse(text: str) -> list[Any]:
     """Return a query that can be evaluated.
 
-    :raises ValueError: saying what is wrong with it
+    :raises ValueError: when it is malformed; the message is for users
     """
     if len(text) > _LONGEST:
         raise ValueError(f"it is longer than {_LONGEST} characters")
@@ -98,7 +98,7 @@ def _check_value(value: Any) -> None:
     if isinstance(value, str) and value.startswith("$"):
         name = value[1:]
         if name not in _VALUES and not name.startswith(_CAPABILITIES):
-            raise ValueError(f"nothing of a host is called {name}")
+            raise ValueError(f"hosts have no value named {name}")
 
 
 def _evaluate(query: list[Any], hosts: Columns) -> Mask:
@@ -130,7 +130,7 @@ def _values(value: float | str, hosts: Columns) -> host_values.Values:
 def _compare(
     compare: Callable[[Any, Any], Any], first: host_values.Values, second: host_values.Values
 ) -> Mask:
-    """A number and a text are never alike, and neither comes first."""
+    """Compare values by host: between a number and a text every comparison is false."""
     if (first.dtype.kind == "U") is not (second.dtype.kind == "U"):
         return np.zeros(len(first), dtype=np.bool_)
     found: Mask = compare(first, second)

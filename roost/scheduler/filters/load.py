@@ -1,4 +1,4 @@
-"""Hosts that take nothing now, have enough to do, or do not measure what is weighed."""
+"""Filters by the state of hosts: disabled, down, at a limit, or without a needed metric."""
 
 from collections.abc import Collection, Hashable
 from typing import Any, ClassVar, Self
@@ -12,7 +12,7 @@ from roost.scheduler.weighers.metrics import ratios_of
 
 
 class EnabledFilter(RequirementsFilter):
-    """Refuses hosts that an operator closed, and those that are down."""
+    """Refuses hosts that are disabled or down."""
 
     name = "enabled"
 
@@ -24,10 +24,10 @@ class EnabledFilter(RequirementsFilter):
 
 
 class _LoadFilter(Filter):
-    """Refuses hosts with as many of something as there may be.
+    """Refuses hosts where a count has reached its limit.
 
-    :param most: so many there may be; an aggregate's metadata of the option's name, of several the
-        smallest, counts instead
+    :param most: the limit; aggregate metadata of the option's name, of several the smallest,
+        replaces it
     """
 
     option: ClassVar[str]
@@ -51,10 +51,10 @@ class _LoadFilter(Filter):
         counts, limits = self.count(hosts), self._limits(hosts)
         row = int((counts - limits).argmin())
         most = int(limits if isinstance(limits, int) else limits[row])
-        return Miss(row, f"{counts[row]} {self.things} where {most} may be")
+        return Miss(row, f"{counts[row]} {self.things}, at most {most}")
 
     def count(self, hosts: Columns) -> Ints:
-        """Return how many there are."""
+        """Return the count of each host."""
         raise NotImplementedError
 
     def _limits(self, hosts: Columns) -> int | Floats:
@@ -62,8 +62,8 @@ class _LoadFilter(Filter):
             return self._most
 
         def limit(membership: Membership) -> float:
-            told = membership.smallest(self.option)
-            return self._most if told is None else told
+            own = membership.smallest(self.option)
+            return self._most if own is None else own
 
         return hosts.number_by_membership(limit)
 
@@ -81,7 +81,7 @@ class NumInstancesFilter(_LoadFilter):
 
 
 class IoOpsFilter(_LoadFilter):
-    """Limits the builds and the like that go on at once, as the host last reported them."""
+    """Limits concurrent I/O operations such as builds, as the host last reported them."""
 
     name = "io_ops"
     option = "max_io_ops_per_host"

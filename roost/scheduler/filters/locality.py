@@ -1,4 +1,4 @@
-"""Places that hosts are at or reach: where volumes and networks of a request are."""
+"""Filter by locality labels: hosts that reach the volumes and networks of a request."""
 
 from collections.abc import Hashable
 from typing import Final
@@ -11,12 +11,12 @@ _LABELS: Final = "labels"
 
 
 class LocalityFilter(RequirementsFilter):
-    """Keeps to hosts with every label that the request insists on."""
+    """Allows only hosts with every label that the request requires."""
 
     name = "locality"
 
     def applies_to(self, request: Request) -> bool:
-        return any(wish.hard for wish in request.spec.locality)
+        return any(each.hard for each in request.spec.locality)
 
     def key(self, request: Request) -> Hashable:
         return labels_of(request, hard=True)
@@ -30,11 +30,11 @@ class LocalityFilter(RequirementsFilter):
 
 def labels_of(request: Request, *, hard: bool) -> tuple[str, ...]:
     """Return the labels that hosts must have, or should have, in order."""
-    return tuple(sorted({wish.label for wish in request.spec.locality if wish.hard is hard}))
+    return tuple(sorted({each.label for each in request.spec.locality if each.hard is hard}))
 
 
 def labelled(hosts: Columns, label: str) -> Mask:
-    """Tell which hosts have a label, by their reports or by metadata ``labels`` of aggregates."""
+    """Return which hosts have a label, by their reports or by metadata ``labels`` of aggregates."""
     found = hosts.by_profile(lambda profile: label in profile.labels)
     if hosts.shared.says(_LABELS):
         found = found | hosts.by_membership(lambda m: label in m.listed(_LABELS))

@@ -1,4 +1,4 @@
-"""Hosts that the request names or was refused by, and its availability zone."""
+"""Filters by the hosts and zone that a request names, ignores, or was tried on."""
 
 from collections.abc import Hashable, Iterable
 
@@ -10,33 +10,33 @@ from roost.scheduler.request import Request, tried_hosts
 
 
 class RequestedFilter(Filter):
-    """Keeps to the host, node, cell and aggregate asked for, and off those to ignore."""
+    """Allows only the requested host, node, cell and aggregate, and refuses those to ignore."""
 
     name = "requested"
     forceable = False
 
     def applies_to(self, request: Request) -> bool:
-        return any(_wishes(request))
+        return any(_demands(request))
 
     def key(self, request: Request) -> Hashable:
-        return _wishes(request)
+        return _demands(request)
 
     def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
         spec = request.spec
-        wishes = (
+        demands = (
             ("cell", spec.requested_cell, "in another cell than requested"),
             ("host", spec.requested_host, "not the requested host"),
             ("node", spec.requested_node, "not the requested node"),
         )
         refusals = [
-            Refusal(reason, ~hosts.having(column, name)) for column, name, reason in wishes if name
+            Refusal(reason, ~hosts.having(column, name)) for column, name, reason in demands if name
         ]
         if spec.requested_aggregate:
             there = _in_any(hosts, [spec.requested_aggregate])
             refusals.append(Refusal("not in the requested aggregate", ~there))
         if spec.ignore_cells:
             closed = _in_one_of(hosts, spec.ignore_cells)
-            refusals.append(Refusal("in a cell that is closed", closed))
+            refusals.append(Refusal("in an excluded cell", closed))
         ignored = _named(hosts, [(host, None) for host in spec.ignore_hosts])
         if spec.ignore_aggregates:
             ignored |= _in_any(hosts, spec.ignore_aggregates)
@@ -45,7 +45,7 @@ class RequestedFilter(Filter):
 
 
 class RetryFilter(Filter):
-    """Refuses hosts that the instance was tried on before."""
+    """Refuses hosts on which the instance was tried before."""
 
     name = "retry"
 
@@ -59,7 +59,7 @@ class RetryFilter(Filter):
         return [Refusal("tried before", _named(hosts, tried_hosts(request.spec)))]
 
 
-def _wishes(request: Request) -> tuple[Hashable, ...]:
+def _demands(request: Request) -> tuple[Hashable, ...]:
     spec = request.spec
     return (
         spec.requested_host,
@@ -97,7 +97,7 @@ def _in_any(hosts: Columns, uuids: Iterable[str]) -> Mask:
 
 
 class AvailabilityZoneFilter(Filter):
-    """Keeps to the zone that was asked for, if one was."""
+    """Allows only the requested zone, if there is one."""
 
     name = "availability_zone"
 

@@ -1,4 +1,4 @@
-"""Server groups whose members must be together, or apart."""
+"""Filters by server groups with affinity or anti-affinity."""
 
 from collections.abc import Hashable
 
@@ -10,7 +10,7 @@ from roost.scheduler.request import Request
 
 
 class ServerGroupAffinityFilter(Filter):
-    """Keeps to hosts with members of the group, once there are any."""
+    """Allows only hosts with members of the group, once there are any."""
 
     name = "server_group_affinity"
 
@@ -29,7 +29,7 @@ class ServerGroupAffinityFilter(Filter):
 
 
 class ServerGroupAntiAffinityFilter(Filter):
-    """Keeps off hosts with a member of the group, or as many as the group allows on one."""
+    """Refuses hosts with a member of the group, or as many as the group allows per host."""
 
     name = "server_group_anti_affinity"
 

@@ -1,4 +1,4 @@
-"""Traits: what hosts have or have not, by names that everybody agreed on."""
+"""Filters by traits: standard names of features that hosts have."""
 
 import functools
 from collections.abc import Hashable
@@ -13,7 +13,7 @@ _PREFIX: Final = traits.PREFIX
 
 
 class _Asked(NamedTuple):
-    """Traits in order of name; ``unclear`` are those with some other word."""
+    """Traits in order of name; ``unclear`` are those with any other value."""
 
     required: tuple[str, ...]
     forbidden: tuple[str, ...]
@@ -21,9 +21,9 @@ class _Asked(NamedTuple):
 
 
 class TraitsFilter(RequirementsFilter):
-    """Keeps to hosts with the traits that flavor and image require and none that they forbid.
+    """Allows only hosts with all traits that flavor and image require and none that they forbid.
 
-    What they ask for of a guest's hardware requires the traits of hosts that can do it.
+    Hardware of the guest that they request implies required traits, too.
     """
 
     name = "traits"
@@ -55,7 +55,7 @@ class TraitsFilter(RequirementsFilter):
 
 
 class IsolatedAggregatesFilter(Filter):
-    """Keeps hosts of aggregates with ``trait:X=required`` for requests that require X, too."""
+    """Reserves hosts of aggregates with ``trait:X=required`` for requests that require X."""
 
     name = "isolated_aggregates"
 
@@ -86,7 +86,7 @@ def _read(items: spec_language.Items) -> _Asked:
         required=required,
         forbidden=traits.forbidden_by(items),
         unclear=tuple(
-            sorted({name.removeprefix(_PREFIX) for name, word in said if word not in traits.VALUES})
+            sorted({name.removeprefix(_PREFIX) for name, text in said if text not in traits.VALUES})
         ),
     )
 

@@ -1,7 +1,7 @@
-"""Whole numbers for real ones: what the engine counts, made of what traces and inventories say.
+"""Converts amounts of traces and inventories into the integers that the engine counts.
 
-Everything is counted in thousandths of the unit of the files. What a VM takes is rounded up, what a
-host has is rounded down: what fits here fits in earnest.
+They are in thousandths of the unit of the files. Demands of VMs are rounded up, capacities of hosts
+down: VMs that fit here fit in reality.
 """
 
 import decimal
@@ -10,24 +10,24 @@ from typing import Final
 
 SCALE: Final = 1000
 MOST_IN_ALL: Final = 2**62
-"""More than that cannot be added up."""
+"""A greater sum could overflow."""
 
-_MOST: Final = 10**12  # of a file's units
+_MOST: Final = 10**12  # in units of the file
 
 
 @functools.lru_cache(maxsize=65536)
 def demand(text: str) -> int:
-    """Return what a VM takes.
+    """Return the demand of a VM, in thousandths.
 
-    :raises ValueError: when the text is no number, or one that no VM takes
+    :raises ValueError: when the text is no number, or out of range
     """
     return _thousandths(text, decimal.ROUND_CEILING)
 
 
 def supply(number: float) -> int:
-    """Return what a host has.
+    """Return the capacity of a host, in thousandths.
 
-    :raises ValueError: when it is not a number that a host may have
+    :raises ValueError: when the number is out of range
     """
     return _thousandths(str(number), decimal.ROUND_FLOOR)
 

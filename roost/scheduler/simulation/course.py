@@ -1,10 +1,10 @@
-"""What became of the hosts over time: step functions, made of a replay all at once.
+"""The course of a replay: the use of hosts over time, as step functions.
 
-A host is *in use* while it has a VM. A resource of a host is *stranded* while so little is left of
-another one that the reference VM does not fit: nobody but smaller VMs will get it. The *bound* is
-the fewest hosts that have, in each resource, as much as all VMs there take together, the largest
-hosts first; with hosts of one kind that is demand / size, rounded up. No placement can do with
-fewer, and often even the best needs more.
+A host is *in use* while it has a VM. A resource of a host is *stranded* while so little is free of
+another one that the reference VM does not fit: only smaller VMs can use it. The *bound* is the
+least number of hosts that have, in each resource, as much as all VMs take together, the largest
+hosts first; with hosts of one kind that is demand / size, rounded up. No placement can use fewer,
+and often even the best needs more.
 """
 
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ from roost.scheduler.simulation.replay import Replay
 from roost.scheduler.simulation.trace import Trace
 
 SIZES: Final = ("vcpus", "memory_mb", "disk_gb")
-"""The resources of which a trace tells; *by size* is a line for each."""
+"""The resources in a trace; *by size* means a line for each."""
 
 _LINES: Final = [RESOURCES.index(name) for name in SIZES]
 _INSTANCES: Final = RESOURCES.index("instances")
 
 
 class Window(NamedTuple):
-    """The time that counts; what was before only fills the hosts."""
+    """The period that is evaluated; VMs that arrive before it only fill the hosts."""
 
     start: float
     end: float
@@ -40,7 +40,7 @@ class Window(NamedTuple):
 
 @dataclass(frozen=True)
 class Course:
-    """What holds from each of ``times`` until the next; ``used`` and ``stranded`` by size."""
+    """Values that hold from each of ``times`` until the next; ``used`` and ``stranded`` by size."""
 
     times: Floats
     vms: Ints
@@ -50,28 +50,28 @@ class Course:
     bound: Ints
 
     def weights(self, window: Window) -> Floats:
-        """Return how much each entry counts in a mean over time."""
+        """Return the weight of each entry in a mean over time."""
         begins = np.clip(self.times, window.start, window.end)
         lasts = np.diff(begins, append=window.end)
         if window.end > window.start:
             return lasts / (window.end - window.start)
-        lasts[self.places(np.array([window.end]))] = 1.0
+        lasts[self.indices(np.array([window.end]))] = 1.0
         return lasts
 
-    def places(self, times: Floats) -> Ints:
-        """Return which entries hold at other times."""
+    def indices(self, times: Floats) -> Ints:
+        """Return the indices of the entries that hold at these times."""
         found: Ints = np.searchsorted(self.times, times, side="right") - 1
         return found
 
 
 def course_of(replay: Replay, hosts: HostColumns, *, reference: Ints) -> Course:
-    """Return what became of the hosts; it begins before all time, when they were empty.
+    """Return the course of the hosts; it begins at -inf, when they are empty.
 
-    :param reference: the VM that decides what is stranded, by size
+    :param reference: the VM that defines what is stranded, by size
     """
     capacity = hosts.capacity[_LINES]
     used = _summed(replay.given[_LINES])
-    order = np.argsort(replay.rows, kind="stable")  # host by host, each one's in order of time
+    order = np.argsort(replay.rows, kind="stable")  # by host, then by time
     back = np.argsort(order, kind="stable")
     rows, given = replay.rows[order], replay.given[:, order]
     after = _sums_by_row(given, rows)
@@ -92,7 +92,7 @@ def course_of(replay: Replay, hosts: HostColumns, *, reference: Ints) -> Course:
 
 
 def demand_of(trace: Trace) -> tuple[Floats, Ints]:
-    """Return at which times what all VMs of a trace take together changes, and to what, by size."""
+    """Return the times at which the total demand of a trace changes, and the demand, by size."""
     amounts = trace.amounts()
     staying = np.isfinite(trace.departures)
     times = np.concatenate((trace.arrivals, trace.departures[staying]))
@@ -105,7 +105,7 @@ def demand_of(trace: Trace) -> tuple[Floats, Ints]:
 
 
 def fewest_hosts(capacity: Ints, demand: Ints) -> Ints:
-    """Return the bound for each demand (by size); all hosts, and one more, where they do not do."""
+    """Return the bound for each demand (by size); all hosts + 1 where they do not suffice."""
     most_first = -np.sort(-capacity, axis=-1)
     found = [
         np.where(wanted > 0, np.searchsorted(room, wanted) + 1, 0)
@@ -124,23 +124,23 @@ def typical(trace: Trace) -> Ints:
 
 
 def _stranded(free: Ints, reference: Ints) -> Ints:
-    """Return what is left by size, where something else is short."""
+    """Return the free amounts by size where another resource is short."""
     short = free < reference[:, np.newaxis]
     others = short.sum(axis=0) - short
     return np.where(others > 0, free, 0)
 
 
 def _sums_by_row(given: Ints, rows: Ints) -> Ints:
-    """Return sums that begin anew with each row."""
+    """Return cumulative sums that restart with each row."""
     sums = given.cumsum(axis=-1)
-    places = np.arange(len(rows))
-    firsts = np.maximum.accumulate(np.where(np.diff(rows, prepend=-1) != 0, places, 0))
+    indices = np.arange(len(rows))
+    firsts = np.maximum.accumulate(np.where(np.diff(rows, prepend=-1) != 0, indices, 0))
     before: Ints = (sums - given)[:, firsts]
     return sums - before
 
 
 def _summed(changes: Ints) -> Ints:
-    """Return what follows from changes, with nothing at first."""
+    """Return the cumulative sums of changes, beginning with 0."""
     nothing = np.zeros((*changes.shape[:-1], 1), dtype=np.int64)
     sums: Ints = np.concatenate((nothing, changes.cumsum(axis=-1)), axis=-1)
     return sums

@@ -1,4 +1,4 @@
-"""Reads inventories: JSON files that say how many hosts of which kind there are.
+"""Reads inventories: JSON files with the number of hosts of each kind.
 
 ::
 
@@ -8,7 +8,7 @@
       {"name": "old", "count": 200, "cores": 32, "ram": 131072}
     ]}
 
-Cores, ram and disk are in the units of the trace. What is left out: disk 0, ratios 1, zone nova.
+Cores, ram and disk are in the units of the trace. Defaults: disk 0, ratios 1, zone nova.
 """
 
 import itertools
@@ -56,7 +56,7 @@ _SCHEMA: Final[Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class HostKind:
-    """Hosts that are all alike. Amounts as in ``amounts``, before overcommit."""
+    """Identical hosts. Amounts as in ``amounts``, before overcommit."""
 
     name: str
     count: int
@@ -67,7 +67,7 @@ class HostKind:
     zone: str = "nova"
 
     def most(self) -> float:
-        """Return what one of them has of the resource that it has most of."""
+        """Return the greatest amount of any resource of one host, overcommit included."""
         amounts = zip((self.cores, self.ram, self.disk), self.ratios, strict=True)
         return max(amount * ratio for amount, ratio in amounts)
 
@@ -75,20 +75,20 @@ class HostKind:
 def read(path: pathlib.Path) -> list[HostKind]:
     """Read an inventory.
 
-    :raises roost.exception.Invalid: naming the file and the place in it, when something is wrong
+    :raises roost.exception.Invalid: naming the file and the position, when something is wrong
     :raises OSError: when the file cannot be read
     """
     try:
         text = path.read_text(encoding="utf-8")
-        told = json.loads(text, parse_constant=_refuse)
+        content = json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         raise exception.Invalid(f"{path}, line {error.lineno}: no JSON: {error.msg}") from error
     except ValueError as error:
         raise exception.Invalid(f"{path} cannot be read: {error}") from error
     wrong = jsonschema.Draft202012Validator(_SCHEMA)
-    for each in wrong.iter_errors(told):
+    for each in wrong.iter_errors(content):
         raise exception.Invalid(f"{path}: {each.json_path.removeprefix('$.')}: {each.message}")
-    kinds = [_kind(each, number) for number, each in enumerate(told["hosts"], start=1)]
+    kinds = [_kind(each, number) for number, each in enumerate(content["hosts"], start=1)]
     if not any(kind.count for kind in kinds):
         raise exception.Invalid(f"{path}: there are no hosts")
     if sum(kind.count * kind.most() for kind in kinds) > MOST_IN_ALL:
@@ -97,7 +97,7 @@ def read(path: pathlib.Path) -> list[HostKind]:
 
 
 def hosts_of(kinds: Sequence[HostKind]) -> HostColumns:
-    """Return these hosts, all of them empty."""
+    """Return these hosts, all empty."""
     numbered = itertools.count(1)
     return HostColumns([_row(kind, number, next(numbered)) for kind, number in _each(kinds)])
 
@@ -110,16 +110,16 @@ def _refuse(constant: str) -> float:
     raise ValueError(f"{constant} is not a number")
 
 
-def _kind(told: Mapping[str, Any], number: int) -> HostKind:
-    cpu, ram, disk = (float(told.get(name, 1.0)) for name in _RATIOS)
+def _kind(values: Mapping[str, Any], number: int) -> HostKind:
+    cpu, ram, disk = (float(values.get(name, 1.0)) for name in _RATIOS)
     return HostKind(
-        name=told.get("name", f"kind{number}"),
-        count=int(told["count"]),
-        cores=supply(told["cores"]),
-        ram=supply(told["ram"]),
-        disk=supply(told.get("disk", 0)),
+        name=values.get("name", f"kind{number}"),
+        count=int(values["count"]),
+        cores=supply(values["cores"]),
+        ram=supply(values["ram"]),
+        disk=supply(values.get("disk", 0)),
         ratios=(cpu, ram, disk),
-        zone=told.get("zone", "nova"),
+        zone=values.get("zone", "nova"),
     )
 
 

@@ -1,4 +1,4 @@
-"""Draws courses side by side. Needs matplotlib, which Roost does not otherwise."""
+"""Plots several courses. Needs matplotlib, which the rest of Roost does not."""
 
 import importlib.util
 import pathlib
@@ -12,7 +12,7 @@ _DOTS: Final = 110
 
 
 def check() -> None:
-    """Find out whether anything can be drawn, before long work for nothing.
+    """Check for matplotlib before long work.
 
     :raises roost.exception.Invalid: when matplotlib is missing
     """
@@ -23,9 +23,9 @@ def check() -> None:
 def draw(
     path: pathlib.Path, series: Mapping[str, Sequence[Mapping[str, Any]]], *, hosts: int
 ) -> None:
-    """Draw hosts in use, what is stranded and what failed, into a file whose name says its format.
+    """Plot hosts in use, stranded shares and failed VMs into a file; its suffix is the format.
 
-    :param series: rows of ``report.series_of`` by the name of who placed
+    :param series: rows of ``report.series_of`` by the name of the driver
     :raises roost.exception.Invalid: when the format is not known
     :raises OSError: when the file cannot be written
     """
@@ -59,7 +59,7 @@ def draw(
 
 
 def _bound(axes: Any, series: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-    """Draw the bound of who placed the most: that of all VMs, if one failed none."""
+    """Plot the highest bound, that of the run that placed most VMs."""
     rows = max(series.values(), key=lambda each: sum(_column(each, "bound")))
     axes.step(_column(rows, "time"), _column(rows, "bound"), "k:", where="post", label="bound")
 

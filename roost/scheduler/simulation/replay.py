@@ -1,4 +1,4 @@
-"""Places the VMs of a trace one after the other, as a scheduler would that misses nothing."""
+"""Replays a trace: places its VMs one after the other, like a scheduler with fresh data."""
 
 import array
 import dataclasses
@@ -20,13 +20,13 @@ from roost.scheduler.hosts import HostColumns
 from roost.scheduler.request import Request
 from roost.scheduler.simulation.trace import RequestShape, Trace
 
-_TELL_EVERY: Final = 500  # requests
-_NOBODY: Final = str(uuid.UUID(int=0))
+_PROGRESS_EVERY: Final = 500  # requests
+_NO_ID: Final = str(uuid.UUID(int=0))
 
 
 @dataclasses.dataclass(frozen=True)
 class UnplacedRequest:
-    """A request that found no place: its number in the trace, and why, in words."""
+    """A request that found no host: its number in the trace, and the reason."""
 
     request: int
     reason: str
@@ -34,10 +34,10 @@ class UnplacedRequest:
 
 @dataclasses.dataclass(frozen=True)
 class Replay:
-    """What happened, in order, and how many ``seconds`` it took to decide all that.
+    """The changes of usage in order, and the ``seconds`` that all decisions took.
 
-    At ``times[i]`` the host in row ``rows[i]`` gave away ``given[:, i]``, a line per resource in
-    the order of ``RESOURCES``; what is negative it got back.
+    At ``times[i]`` the usage of the host in row ``rows[i]`` grew by ``given[:, i]``, a line per
+    resource in the order of ``RESOURCES``; negative when a VM left.
     """
 
     times: Floats
@@ -53,24 +53,24 @@ def replay(
     driver: Driver,
     *,
     policy: str | None = None,
-    tell: Callable[[int], None] = lambda _requests: None,
+    progress: Callable[[int], None] = lambda _requests: None,
 ) -> Replay:
-    """Let all VMs come and go. Who leaves when another one comes makes room first.
+    """Replay all arrivals and departures; at the same time, departures come first.
 
-    :param hosts: empty ones, which are changed
-    :param policy: that of the server groups of the trace; None: groups do not matter
-    :param tell: told now and then how many more requests were decided
+    :param hosts: empty hosts, which are changed
+    :param policy: that of the server groups of the trace; None: groups are ignored
+    :param progress: called now and then with the number of further requests decided
     """
     run = _Run(trace, hosts, driver, policy=policy)
     began = time.perf_counter()
-    told = 0
+    reported = 0
     for number in range(len(trace)):
         run.arrive(number)
-        if number + 1 - told == _TELL_EVERY:
-            tell(_TELL_EVERY)
-            told = number + 1
+        if number + 1 - reported == _PROGRESS_EVERY:
+            progress(_PROGRESS_EVERY)
+            reported = number + 1
     run.depart(until=np.inf)
-    tell(len(trace) - told)
+    progress(len(trace) - reported)
     return run.result(time.perf_counter() - began)
 
 
@@ -106,7 +106,7 @@ class _Run:
         heapq.heappush(self._staying, (self._departures[number], number))
 
     def depart(self, *, until: float) -> None:
-        """Let go who leaves by then, but not who never does."""
+        """Remove the VMs that leave by then; those without departure stay."""
         staying = self._staying
         while staying and staying[0][0] <= until and staying[0][0] < np.inf:
             now, number = heapq.heappop(staying)
@@ -130,9 +130,9 @@ class _Run:
 
 
 class _Asking:
-    """Makes requests; those of a kind have their RequestSpec in common, those of a group members.
+    """Makes requests; those of a kind share a RequestSpec, those of a group its member counts.
 
-    A request counts its group's members itself while it takes places and gives them back.
+    Taking and giving back hosts updates the member counts of the request's group.
     """
 
     def __init__(self, kinds: Sequence[RequestShape], policy: str | None) -> None:
@@ -152,9 +152,9 @@ class _Asking:
 
 def _spec(kind: RequestShape, policy: str | None) -> RequestSpec:
     return RequestSpec.of(
-        request_uuid=_NOBODY,
-        project_id=_NOBODY,
-        user_id=_NOBODY,
+        request_uuid=_NO_ID,
+        project_id=_NO_ID,
+        user_id=_NO_ID,
         num_instances=kind.vms,
         flavor=_flavor(kind),
         image=None,
@@ -183,14 +183,14 @@ def _flavor(kind: RequestShape) -> Flavor:
 def _group(name: str, policy: str) -> ServerGroup:
     return ServerGroup.of(
         uuid=str(uuid.uuid5(uuid.NAMESPACE_OID, name)),
-        project_id=_NOBODY,
-        user_id=_NOBODY,
+        project_id=_NO_ID,
+        user_id=_NO_ID,
         name=name,
         policy=policy,
     )
 
 
 def _reason(decision: Decision) -> str:
-    """Return all that stood against it: each host was refused for one of these."""
+    """Return all reasons of a refusal: each host was refused for one of these."""
     found = {reason for reasons in decision.refusals.values() for reason in reasons}
     return " + ".join(sorted(found)) or "no host is known"

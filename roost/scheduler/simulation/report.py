@@ -1,4 +1,4 @@
-"""A course in a few figures, and at a few moments, in the units of the trace."""
+"""Summaries and time series of a course, in the units of the trace."""
 
 import collections
 import dataclasses
@@ -15,17 +15,17 @@ from roost.scheduler.simulation.replay import Replay
 from roost.scheduler.simulation.trace import Trace
 
 NAMES: Final = ("cores", "ram", "disk")
-"""What a trace calls the resources of SIZES."""
+"""The names of SIZES in a trace."""
 
 Amounts = dict[str, float]
-"""By the names of a trace; disk only if there is any."""
+"""Amounts by NAMES; disk only if a host has any."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Outline:
-    """What holds whoever places: the fleet, the demand, and the fewest hosts that could meet it.
+    """The values independent of the driver: the fleet, the demand, and the bound for it.
 
-    ``reference`` is the VM that decides what is stranded. ``peak_demand`` is a share of the fleet.
+    ``reference`` is the VM that defines what is stranded. Demands are shares of the fleet.
     """
 
     hosts: int
@@ -42,10 +42,10 @@ class Outline:
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """How one way to place did. Means are over time, shares are of the whole fleet.
+    """The results of one driver. Means are over time, shares are of the whole fleet.
 
-    ``bound`` is the fewest hosts for what was placed, and ``hosts_over_bound`` how many times as
-    many were in use; ``reasons`` says why how many VMs failed.
+    ``bound`` is the least number of hosts for the placed VMs, and ``hosts_over_bound`` the ratio of
+    the hosts in use to it; ``reasons`` has the number of failed VMs by reason.
     """
 
     placed: int
@@ -64,12 +64,12 @@ class Summary:
 
 
 def outline_of(trace: Trace, hosts: HostColumns, *, window: Window, reference: Ints) -> Outline:
-    """Return what holds whoever places."""
+    """Return the values independent of the driver."""
     capacity = _capacity(hosts)
     times, demand = demand_of(trace)
     bound = fewest_hosts(capacity, demand)
-    nobody = np.zeros_like(demand[0])
-    course = Course(times, nobody, nobody, demand, demand, bound)
+    unused = np.zeros_like(demand[0])
+    course = Course(times, unused, unused, demand, demand, bound)
     weights = course.weights(window)
     return Outline(
         hosts=len(hosts),
@@ -88,7 +88,7 @@ def outline_of(trace: Trace, hosts: HostColumns, *, window: Window, reference: I
 def summary_of(
     course: Course, replay: Replay, trace: Trace, *, hosts: HostColumns, window: Window
 ) -> Summary:
-    """Return how it went."""
+    """Return the results of a replay."""
     capacity, weights = _capacity(hosts), course.weights(window)
     failed = [failure.request for failure in replay.failures]
     counts = trace.counts()
@@ -113,8 +113,8 @@ def summary_of(
 def series_of(
     course: Course, replay: Replay, trace: Trace, *, hosts: HostColumns, times: Floats
 ) -> list[dict[str, Any]]:
-    """Return a row per moment; a row's columns are those of a CSV file, in order."""
-    capacity, at = _capacity(hosts), course.places(times)
+    """Return a row per time; its keys are the columns of the CSV file, in order."""
+    capacity, at = _capacity(hosts), course.indices(times)
     failed = np.array([failure.request for failure in replay.failures], dtype=np.int64)
     failures = np.concatenate(([0], trace.counts()[failed].cumsum()))
     failures = failures[np.searchsorted(trace.arrivals[failed], times, side="right")]
@@ -133,7 +133,7 @@ def series_of(
 
 
 def moments(window: Window, count: int) -> Floats:
-    """Return so many moments of a window, the first and the last among them."""
+    """Return ``count`` evenly spaced times of a window, both ends included."""
     return np.linspace(window.start, window.end, count)
 
 
@@ -149,7 +149,7 @@ def _capacity(hosts: HostColumns) -> Ints:
 
 
 def _peak(column: Ints, weights: Floats) -> Ints:
-    """Return the greatest of those that lasted."""
+    """Return the greatest value that lasted for some time."""
     peak: Ints = column[..., weights > 0].max(axis=-1)
     return peak
 
@@ -160,6 +160,6 @@ def _shares(amounts: Floats | Ints, capacity: Ints) -> Amounts:
 
 
 def _named(lines: Floats, capacity: Ints) -> dict[str, Any]:
-    """Name the lines, without disk where no host has any."""
+    """Return the lines by name, without disk where no host has any."""
     pairs = zip(NAMES, lines, strict=True)
     return {name: line for at, (name, line) in enumerate(pairs) if capacity[at].any()}

@@ -1,4 +1,4 @@
-"""One trace, one inventory, and as many ways to place as one likes to compare."""
+"""Compares drivers on one trace and one inventory."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ POINTS: Final = 500
 
 @dataclass(frozen=True)
 class StudyRun:
-    """How one way to place did: in a few figures, and at ``points`` moments."""
+    """The results of one driver: a summary, and a time series of ``points`` rows."""
 
     summary: Summary
     series: Sequence[dict[str, Any]]
@@ -26,10 +26,10 @@ class StudyRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """What is the same for all that are compared.
+    """The parameters that all compared drivers share.
 
-    ``reference`` is the VM that decides what is stranded, by size; ``policy`` that of the server
-    groups (None: groups do not matter); with the same ``seed`` chance falls the same way.
+    ``reference`` is the VM that defines what is stranded, by size; ``policy`` that of the server
+    groups (None: groups are ignored); the same ``seed`` gives the same random choices.
     """
 
     trace: Trace
@@ -41,20 +41,20 @@ class Study:
     points: int = POINTS
 
     def outline(self) -> Outline:
-        """Return what holds whoever places."""
+        """Return the values independent of the driver."""
         hosts = inventory.hosts_of(self.kinds)
         return report.outline_of(self.trace, hosts, window=self.window, reference=self.reference)
 
     def run(
-        self, driver: Driver, *, tell: Callable[[int], None] = lambda _requests: None
+        self, driver: Driver, *, progress: Callable[[int], None] = lambda _requests: None
     ) -> StudyRun:
         """Replay the trace on empty hosts.
 
-        :param tell: told now and then how many more requests were decided
+        :param progress: called now and then with the number of further requests decided
         """
         hosts = inventory.hosts_of(self.kinds)
         driver.engine.reseed(self.seed)
-        done = replay(self.trace, hosts, driver, policy=self.policy, tell=tell)
+        done = replay(self.trace, hosts, driver, policy=self.policy, progress=progress)
         found = course.course_of(done, hosts, reference=self.reference)
         times = report.moments(self.window, self.points)
         return StudyRun(

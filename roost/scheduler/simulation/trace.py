@@ -27,13 +27,13 @@ COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "zone": ("zone", "availabilityzone"),
     "count": ("count", "instances"),
 }
-"""What a trace tells, and under which names it is found; case, blanks and underscores aside."""
+"""Fields of a trace, and the column names for each; case, blanks and underscores do not matter."""
 
 _NEEDED: Final = ("arrival", "departure", "cores", "ram")
 
 
 class RequestShape(NamedTuple):
-    """So many ``vms`` that are asked for at once, each of this size (see ``amounts``)."""
+    """A request for ``vms`` VMs at once, each of this size (see ``amounts``)."""
 
     cores: int
     ram: int
@@ -47,7 +47,7 @@ class RequestShape(NamedTuple):
 class Trace:
     """Requests in order of arrival: element i of each column is the same request.
 
-    ``kind_of`` are places in ``kinds``. Times are in the unit of the file; a departure may be
+    ``kind_of`` are indices of ``kinds``. Times are in the unit of the file; a departure may be
     infinite.
     """
 
@@ -60,19 +60,19 @@ class Trace:
         return len(self.arrivals)
 
     def amounts(self) -> Ints:
-        """Return cores, ram and disk that each request takes: a line per resource."""
+        """Return the cores, ram and disk of each request: a line per resource."""
         each = [(k.cores * k.vms, k.ram * k.vms, k.disk * k.vms) for k in self.kinds]
         return np.array(each, dtype=np.int64).reshape(-1, 3).T[:, self.kind_of]
 
     def counts(self) -> Ints:
-        """Return how many VMs each request is for."""
+        """Return the number of VMs of each request."""
         return np.array([kind.vms for kind in self.kinds], dtype=np.int64)[self.kind_of]
 
 
 def read(path: pathlib.Path, *, columns: Mapping[str, str] | None = None) -> Trace:
     """Read a trace.
 
-    :param columns: what a column of the file is for, by what it is for; others are found by name
+    :param columns: names of columns in the file by field; other fields are found by :data:`COLUMNS`
     :raises roost.exception.Invalid: naming file and line, when something is missing or wrong
     :raises OSError: when the file cannot be read
     """
@@ -84,7 +84,7 @@ def read(path: pathlib.Path, *, columns: Mapping[str, str] | None = None) -> Tra
 
 
 class _Lines:
-    """The lines of a file, which knows where it is."""
+    """The lines of a file, with their numbers for error messages."""
 
     def __init__(self, path: pathlib.Path, file: TextIO) -> None:
         self._path = path
@@ -105,7 +105,7 @@ def _opened(path: pathlib.Path) -> TextIO:
 
 def _read(lines: _Lines, columns: Mapping[str, str]) -> Trace:
     iterator = iter(lines)
-    at = _places(lines, next(iterator, []), columns)
+    at = _positions(lines, next(iterator, []), columns)
     arrivals, departures, kind_of = array.array("d"), array.array("d"), array.array("q")
     kinds: dict[RequestShape, int] = {}
     for line in iterator:
@@ -131,11 +131,11 @@ def _is_too_much(kinds: Sequence[RequestShape], kind_of: Iterable[int]) -> bool:
     return sum(most[kind] for kind in kind_of) > MOST_IN_ALL
 
 
-def _places(lines: _Lines, header: Sequence[str], told: Mapping[str, str]) -> dict[str, int]:
-    """Return where each column is that is there."""
+def _positions(lines: _Lines, header: Sequence[str], given: Mapping[str, str]) -> dict[str, int]:
+    """Return the index of each field's column, for those that exist."""
     names = [name.strip() for name in header]
     at = {}
-    for column, name in told.items():
+    for column, name in given.items():
         if name not in names:
             raise lines.wrong(
                 f"there is no column {name!r}; there are {', '.join(names) or 'none'}"

@@ -1,10 +1,10 @@
-"""From what an instance asks of NUMA cells and PCI devices to an exact place on a host.
+"""Fits the NUMA cells and PCI devices that an instance requests to those of a host.
 
-``HostTopology`` is what of a host is free, ``HeldTopology`` what an instance has of it
-(``host.py``), and ``fit`` makes one from the other (``fitting.py``). ``numa.py`` is one NUMA cell,
-``pci.py`` the devices. Filters, the engine and claims ask here.
+``HostTopology`` is the free part of a host, ``HeldTopology`` the part that an instance has
+(``host.py``), and ``fit`` finds the latter in the former (``fitting.py``). ``numa.py`` has one NUMA
+cell, ``pci.py`` the devices. Filters, the engine and claims use it.
 
-Values only: nothing here reads or writes anything, and it imports ``objects`` and below.
+Pure functions without I/O; imports ``objects`` and below.
 """
 
 from roost.scheduler.topology.fitting import fit

@@ -1,7 +1,7 @@
-"""Whether an instance fits a host's NUMA cells and devices, and where exactly.
+"""Finds an exact placement of an instance on a host's NUMA cells and devices.
 
-Pure: the same question has the same answer. Of the sets of cells those are tried that can have the
-devices that the instance wants, small sets first.
+Pure and deterministic. It tries the sets of host cells whose devices can suffice for the instance,
+small sets first.
 """
 
 import itertools
@@ -17,9 +17,9 @@ from roost.scheduler.topology.pci import DeviceRequest, FreePool, HeldDevices, L
 
 
 def near_cells(cells: Sequence[FreeCell], chosen: Sequence[int], *, strict: bool) -> Near:
-    """Return what is near an instance on the chosen ones (by place) of a host's cells.
+    """Return what is near an instance on the chosen ones (by index) of a host's cells.
 
-    :param strict: take *preferred* for *required*
+    :param strict: treat *preferred* as *required*
     """
     own = frozenset(cells[place].id for place in chosen)
     sockets = {cells[place].socket for place in chosen}
@@ -35,7 +35,7 @@ def near_cells(cells: Sequence[FreeCell], chosen: Sequence[int], *, strict: bool
 
 
 def needed(
-    wishes: Sequence[DeviceRequest],
+    requests: Sequence[DeviceRequest],
     pools: Sequence[FreePool],
     cells: Sequence[FreeCell],
     *,
@@ -43,21 +43,19 @@ def needed(
     most: int,
     strict: bool,
 ) -> Iterator[tuple[int, ...]]:
-    """Go through the sets of cells that may have all the devices, small ones first.
+    """Yield the sets of cells that may have all the devices, small ones first.
 
-    They are of those that the instance is ``open_to`` and have ``most`` cells at most. Sets are
-    left out when the devices of one wish, counted alone, are too few there; a set that is left may
-    still be one whose devices do not do for all.
+    They are subsets of ``open_to`` with at most ``most`` cells. Sets are left out when the devices
+    for any one request, counted alone, are too few there; the devices of a remaining set may still
+    not suffice for all requests together.
     """
     nowhere = near_cells(cells, [], strict=strict)
-    bare = _numbers(wishes, pools, nowhere)
+    bare = _numbers(requests, pools, nowhere)
     gains = {}
     for place in open_to:
-        numbers = _numbers(wishes, pools, near_cells(cells, [place], strict=strict))
+        numbers = _numbers(requests, pools, near_cells(cells, [place], strict=strict))
         gains[place] = [with_it - without for with_it, without in zip(numbers, bare, strict=True)]
-    missing = [
-        device_request.number - number for device_request, number in zip(wishes, bare, strict=True)
-    ]
+    missing = [request.number - number for request, number in zip(requests, bare, strict=True)]
     useful = sorted(
         (place for place in open_to if any(gains[place])), key=lambda place: -sum(gains[place])
     )
@@ -67,20 +65,22 @@ def needed(
                 yield places
 
 
-def _numbers(wishes: Sequence[DeviceRequest], pools: Sequence[FreePool], there: Near) -> list[int]:
-    """Return how many devices there are for each wish, if it were the only one."""
+def _numbers(
+    requests: Sequence[DeviceRequest], pools: Sequence[FreePool], there: Near
+) -> list[int]:
+    """Return the number of devices for each request, as if it were the only one."""
     return [
         sum(
             pools[place].free
-            for place in device_request.pools
-            if there.allows(device_request.policy, pools[place].kind.numa_node)
+            for place in request.pools
+            if there.allows(request.policy, pools[place].kind.numa_node)
         )
-        for device_request in wishes
+        for request in requests
     ]
 
 
 def _fewest(missing: Sequence[int], gains: Sequence[Sequence[int]]) -> int:
-    """Return how many cells it takes at least; more than there are when all will not do."""
+    """Return the least number of cells needed; the number of cells + 1 when all do not suffice."""
     fewest = 0
     for device_request, lack in enumerate(missing):
         best = sorted((gain[device_request] for gain in gains), reverse=True)
@@ -95,7 +95,7 @@ _NOTHING: Final = HeldTopology()
 _EMPTY: Final = HostTopology((), ())
 _NO_DEVICE: Final = "no device for alias {}"
 Choices = Sequence[Sequence[int]]
-"""Per cell of the instance the places of the host's cells where it fits, the best ones first."""
+"""Per cell of the instance the indices of the host's cells where it fits, the best first."""
 
 
 def fit(
@@ -103,12 +103,11 @@ def fit(
     pci: Sequence[PciRequest],
     topology: HostTopology | None,
 ) -> HeldTopology | str:
-    """Return what of the host the instance would hold, or in a user's words why it does not fit.
+    """Return what the instance would hold of the host, or, for users, why it does not fit.
 
-    Every cell of the instance gets a host's cell of its own. If there is a way to place it, one is
-    found. Hosts' cells that have devices are left to those who want them, as far as possible; of
-    the others those with the fewest free dedicated CPUs are filled first (the most free memory,
-    for instances without any).
+    Every cell of the instance gets a host cell of its own. A placement is found if one exists. Host
+    cells with free devices are used last; of the others those with the fewest free dedicated CPUs
+    are filled first (for instances without dedicated CPUs, those with the most free memory).
     """
     if numa is None:
         return _without_cells(pci, topology or _EMPTY) if pci else _NOTHING
@@ -123,10 +122,10 @@ def fit(
         return "too few NUMA cells that would do"
     devices: tuple[HeldDevices, ...] = ()
     if pci:
-        wishes = devices_of.device_requests_of(pci, topology.pools)
-        found = _with_devices(choices, wishes, topology)
+        requests = devices_of.device_requests_of(pci, topology.pools)
+        found = _with_devices(choices, requests, topology)
         if found is None:
-            return _lacking(wishes, topology, places)
+            return _lacking(requests, topology, places)
         places, devices = found
     return HeldTopology(
         tuple(map(cells_of.place, wanted, (topology.cells[place] for place in places))),
@@ -155,7 +154,7 @@ def _wanted(numa: InstanceNUMATopology) -> list[WantedCell]:
 
 
 def _choices(wanted: Sequence[WantedCell], topology: HostTopology) -> Choices | CellMiss:
-    """Return where each cell of the instance fits, or the nearest miss of one that fits nowhere."""
+    """Return where each cell of the instance fits, or the nearest miss of one that does not fit."""
     places = _by_liking(topology, pinned=any(cell.pcpus for cell in wanted))
     choices = []
     for cell in wanted:
@@ -179,52 +178,54 @@ def _by_liking(topology: HostTopology, *, pinned: bool) -> list[int]:
 
 
 def _with_devices(
-    choices: Choices, wishes: Sequence[DeviceRequest], topology: HostTopology
+    choices: Choices, requests: Sequence[DeviceRequest], topology: HostTopology
 ) -> tuple[list[int], tuple[HeldDevices, ...]] | None:
-    """Choose cells so that the devices near them will do; None when there is no way.
+    """Choose host cells whose near devices suffice; None when there are none.
 
-    First as if *preferred* were *required*. More cells with devices never harm the devices, but
-    may leave the instance's cells without a place: so few are tried before many.
+    First with *preferred* as *required*. More cells with devices never lack devices, but the
+    instance's cells may not fit on them: so small sets are tried first.
     """
     cells, pools = topology.cells, topology.pools
     open_to = sorted({place for fitting in choices for place in fitting})
-    preferring = any(device_request.policy == "preferred" for device_request in wishes)
+    preferring = any(request.policy == "preferred" for request in requests)
     for strict in (True, False) if preferring else (False,):
         for chosen in needed(
-            wishes, pools, cells, open_to=open_to, most=len(choices), strict=strict
+            requests, pools, cells, open_to=open_to, most=len(choices), strict=strict
         ):
             here = near_cells(cells, chosen, strict=strict)
-            if isinstance(devices_of.hand_out(wishes, pools, here), Lack):
+            if isinstance(devices_of.hand_out(requests, pools, here), Lack):
                 continue
             places = _assign(choices, using=chosen)
             if places is not None:
                 there = near_cells(cells, places, strict=strict)
-                devices = devices_of.hand_out(wishes, pools, there)
+                devices = devices_of.hand_out(requests, pools, there)
                 if not isinstance(devices, Lack):
                     return places, devices
     return None
 
 
-def _lacking(wishes: Sequence[DeviceRequest], topology: HostTopology, places: Sequence[int]) -> str:
-    """Say which devices are missing: everywhere, or only near the cells that would do."""
-    lack = devices_of.hand_out(wishes, topology.pools, None)
+def _lacking(
+    requests: Sequence[DeviceRequest], topology: HostTopology, places: Sequence[int]
+) -> str:
+    """Return which devices are missing: on the whole host, or only near the cells that fit."""
+    lack = devices_of.hand_out(requests, topology.pools, None)
     if isinstance(lack, Lack):
         return _NO_DEVICE.format(lack.alias)
     near = near_cells(topology.cells, places, strict=False)
-    lack = devices_of.hand_out(wishes, topology.pools, near)
-    alias = lack.alias if isinstance(lack, Lack) else wishes[0].alias
+    lack = devices_of.hand_out(requests, topology.pools, near)
+    alias = lack.alias if isinstance(lack, Lack) else requests[0].alias
     return _NO_DEVICE.format(alias) + " in the right NUMA cell"
 
 
 def _assign(choices: Choices, *, using: Sequence[int] = ()) -> list[int] | None:
-    """Give each cell of the instance a place of its own; None when that cannot be.
+    """Give each cell of the instance a host cell of its own; None when that is impossible.
 
-    All of ``using`` are among the places. First those look for takers, then the cells without a
-    place for one; neither takes away what the other has, but has it changed for another
-    (augmenting paths of bipartite matching).
+    All of ``using`` are among the assigned host cells. First each of them gets a cell of the
+    instance, then each remaining cell a host cell, by augmenting paths of bipartite matching, which
+    never leave a matched cell unmatched.
     """
-    given: dict[int, int] = {}  # cell of the instance -> place
-    takers: dict[int, int] = {}  # place -> cell of the instance
+    given: dict[int, int] = {}  # cell of the instance -> host cell
+    takers: dict[int, int] = {}  # host cell -> cell of the instance
     if using:
         wanting = {
             place: [cell for cell, fitting in enumerate(choices) if place in fitting]
@@ -246,7 +247,7 @@ def _pair(
     theirs: dict[int, int],
     seen: set[int],
 ) -> bool:
-    """Find a partner for ``one``, if need be by finding another for the partner's old one."""
+    """Match ``one``, if needed by matching the old partner of its new partner anew."""
     for other in options[one]:
         if other in seen:
             continue

@@ -1,7 +1,7 @@
-"""A host's NUMA cells and devices: what is free of them, and what an instance holds.
+"""NUMA cells and devices of a host: the free ones, and those that an instance holds.
 
-``HostTopology`` is the one, as instances come and go, ``HeldTopology`` the other: as values,
-objects, and the JSON that claims keep.
+``HostTopology`` has the free ones, ``HeldTopology`` those of an instance, with conversions to
+versioned objects and to the JSON in claims.
 """
 
 import dataclasses
@@ -19,8 +19,8 @@ from roost.scheduler.topology.pci import FreePool, HeldDevices, PoolKey
 class HeldTopology:
     """An exact placement; false when it is empty.
 
-    Plain values inside, for most placements are only tried; :attr:`numa` and :attr:`pci` make the
-    objects that others are told.
+    It has plain values, since most placements are only tried; :attr:`numa` and :attr:`pci` make
+    versioned objects.
     """
 
     cells: tuple[HeldCell, ...] = ()
@@ -32,7 +32,7 @@ class HeldTopology:
     def of(
         cls, numa: InstanceNUMATopology | None = None, pci: Sequence[PciAllocation] = ()
     ) -> Self:
-        """Return what these objects say is held."""
+        """Make the placement that these objects describe."""
         devices = tuple(_devices(allocation) for allocation in pci)
         if numa is None:
             return cls(devices=devices)
@@ -44,7 +44,7 @@ class HeldTopology:
 
     @property
     def numa(self) -> InstanceNUMATopology | None:
-        """The instance's NUMA topology with its place on the host filled in."""
+        """The instance's NUMA topology with its host cells and pinning."""
         if not self.cells:
             return None
         return InstanceNUMATopology.of(
@@ -59,7 +59,7 @@ class HeldTopology:
         return tuple(PciAllocation.of(**_named(devices)) for devices in self.devices)
 
     def to_json(self) -> str:
-        """Write it down, as the claim keeps it."""
+        """Return the JSON that the claim stores."""
         said: dict[str, Any] = {}
         if self.cells:
             said["numa"] = {
@@ -73,7 +73,7 @@ class HeldTopology:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what :meth:`to_json` wrote."""
+        """Read the JSON of :meth:`to_json`."""
         said = json.loads(text)
         devices = tuple(
             HeldDevices(one["alias"], one["count"], _kind(one)) for one in said.get("pci", ())
@@ -130,14 +130,14 @@ def _named(devices: HeldDevices) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostTopology:
-    """The free part of a host: a value, so that what is tried harms nobody."""
+    """The free part of a host: immutable, so that trials have no effect on it."""
 
     cells: tuple[FreeCell, ...]
     pools: tuple[FreePool, ...]
 
     @classmethod
     def of(cls, cells: Sequence[NUMACell], pools: Sequence[PciPool]) -> Self:
-        """Return all that the host has, none of it in use."""
+        """Return the topology of a host with everything free."""
         return cls(tuple(map(FreeCell.of, cells)), pci.pools_of(pools))
 
     @property
@@ -146,14 +146,14 @@ class HostTopology:
         return bool(self.pools)
 
     def taking(self, held: HeldTopology) -> Self:
-        """Return what is left when this is taken.
+        """Return the topology with this taken.
 
-        What the host does not have (any more) is left out, and what it has too little of is owed.
+        Parts that the host does not have (any more) are ignored; amounts may become negative.
         """
         return self._changed(held, numa.take, sign=-1)
 
     def giving_back(self, held: HeldTopology) -> Self:
-        """Return what was free before this was taken."""
+        """Return the topology with this given back."""
         return self._changed(held, numa.give_back, sign=1)
 
     def _changed(self, held: HeldTopology, change: Callable[..., FreeCell], *, sign: int) -> Self:

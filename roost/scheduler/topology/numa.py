@@ -1,6 +1,6 @@
-"""One NUMA cell of a host: what of it is free, and what of that a cell of an instance may get.
+"""One NUMA cell of a host: its free part, and how a cell of an instance fits it.
 
-Sets of CPUs are bit masks here: bit n stands for CPU n.
+Sets of CPUs are bit masks: bit n stands for CPU n.
 """
 
 import functools
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self
 
 from roost.objects import NUMACell
 
-ORDINARY: Final = 0  # a page size: memory that is not set aside as huge pages
+ORDINARY: Final = 0  # page size that stands for memory without huge pages
 _ORDINARY_NAMES: Final = (None, "small", "4")
 _REQUIRE: Final = "require"
 ISOLATE: Final = "isolate"
@@ -22,9 +22,9 @@ _TOO_FEW_CPUS: Final = {
 
 
 class PinnableCpus(NamedTuple):
-    """The CPUs of a cell that are for pinning: what does not change as instances come and go.
+    """The dedicated CPUs of a cell, which do not change with its instances.
 
-    ``cores`` has those of each core, ``groups`` only cores where they are several. ``private`` are
+    ``cores`` has those of each core, ``groups`` only cores with several of them. ``private`` are
     the cores that have no shared CPU, those with the fewest threads first.
     """
 
@@ -35,11 +35,11 @@ class PinnableCpus(NamedTuple):
 
 
 class FreeCell(NamedTuple):
-    """What of a host's cell is free.
+    """The free part of a host's cell.
 
-    ``shared`` is the number of CPUs that float, ``free`` which of the dedicated ones nobody has;
-    ``memory_mb`` is ordinary memory; ``pages`` the huge pages, size in KiB and number, the largest
-    first. Cells whose ``socket`` is not known are given one each, below zero.
+    ``shared`` is the number of shared CPUs, ``free`` the set of free dedicated ones; ``memory_mb``
+    is memory without huge pages; ``pages`` are huge pages as (size in KiB, number), the largest
+    first. A cell whose ``socket`` is not known gets a negative one of its own.
     """
 
     id: int
@@ -52,7 +52,7 @@ class FreeCell(NamedTuple):
 
     @classmethod
     def of(cls, cell: NUMACell) -> Self:
-        """Return a cell that nobody uses yet."""
+        """Return a cell with everything free."""
         pages = {int(size): count for size, count in cell.page_counts.items()}
         huge = sum(size * count for size, count in pages.items()) // 1024
         return cls(
@@ -67,7 +67,7 @@ class FreeCell(NamedTuple):
 
 
 class WantedCell(NamedTuple):
-    """A cell of an instance, as it was asked for; ``threads`` is the CPU thread policy."""
+    """A requested cell of an instance; ``threads`` is the CPU thread policy."""
 
     id: int
     cpus: tuple[int, ...]
@@ -78,7 +78,7 @@ class WantedCell(NamedTuple):
 
 
 class HeldCell(NamedTuple):
-    """A cell of an instance with its place on a host: an InstanceNUMACell as a plain value."""
+    """A cell of an instance with its host cell: an InstanceNUMACell as a plain value."""
 
     id: int
     cpus: tuple[int, ...]
@@ -91,17 +91,17 @@ class HeldCell(NamedTuple):
 
 
 class CellMiss(NamedTuple):
-    """Why a cell does not do; the one with the highest ``stage`` got nearest."""
+    """Why a cell does not fit; the one with the highest ``stage`` is the nearest miss."""
 
     stage: int
     reason: str
 
 
 def find_miss(wanted: WantedCell, cell: FreeCell) -> CellMiss | None:
-    """Return what the instance's cell lacks in this one of the host, or None when it fits.
+    """Return what the instance's cell lacks in this host cell, or None when it fits.
 
-    CPUs that float may be promised to many instances, but one instance does not get more of them
-    than there are.
+    Many instances may have the same shared CPUs, but one instance does not get more of them than
+    there are.
     """
     if len(wanted.cpus) > cell.shared:
         return CellMiss(0, "too few shared CPUs in one NUMA cell")
@@ -113,7 +113,7 @@ def find_miss(wanted: WantedCell, cell: FreeCell) -> CellMiss | None:
 
 
 def place(wanted: WantedCell, cell: FreeCell) -> HeldCell:
-    """Return what the instance's cell gets of one where it fits."""
+    """Place the instance's cell on a host cell where it fits."""
     return HeldCell(
         id=wanted.id,
         cpus=wanted.cpus,
@@ -127,12 +127,12 @@ def place(wanted: WantedCell, cell: FreeCell) -> HeldCell:
 
 
 def take(cell: FreeCell, held: HeldCell, *, threads: str) -> FreeCell:
-    """Return the cell without what is held of it."""
+    """Return the host cell with this taken."""
     return _counted(cell, held, -1)._replace(free=cell.free & ~_occupied(cell, held, threads))
 
 
 def give_back(cell: FreeCell, held: HeldCell, *, threads: str) -> FreeCell:
-    """Return the cell as it was before this was held of it."""
+    """Return the host cell with this given back."""
     return _counted(cell, held, 1)._replace(free=cell.free | _occupied(cell, held, threads))
 
 
@@ -145,7 +145,7 @@ def mask(cpus: Iterable[int]) -> int:
 
 
 def members(cpus: int) -> Iterator[int]:
-    """Go through a set of CPUs, the lowest first."""
+    """Yield the CPUs of a set, the lowest first."""
     while cpus:
         lowest = cpus & -cpus
         yield lowest.bit_length() - 1
@@ -169,7 +169,7 @@ def _layout(cell: NUMACell) -> PinnableCpus:
 
 
 def _pinnable(cell: FreeCell, threads: str) -> int:
-    """Return how many CPUs could be pinned."""
+    """Return the number of CPUs that can be pinned."""
     free, layout = cell.free, cell.layout
     if threads == ISOLATE:
         return sum(core & free == core for core in layout.private)
@@ -190,7 +190,7 @@ def _pin(count: int, cell: FreeCell, threads: str) -> Iterator[int]:
 
 
 def _fill(count: int, cores: list[int]) -> Iterator[int]:
-    """Take whole cores, and the rest of the smallest one, so that few are left in pieces."""
+    """Take whole cores, and the rest from the smallest one, to split few cores."""
     left = []
     for core in sorted(cores, key=int.bit_count, reverse=True):
         if core.bit_count() <= count:
@@ -203,7 +203,7 @@ def _fill(count: int, cores: list[int]) -> Iterator[int]:
 
 
 def _page_for(wanted: WantedCell, cell: FreeCell) -> int | None:
-    """Return the size in KiB of the pages to use, the largest that will do, or None."""
+    """Return the size in KiB of the pages to use, the largest that fits, or None."""
     asked = wanted.page_size
     if asked not in _ORDINARY_NAMES:
         for size, free in cell.pages:
@@ -229,7 +229,7 @@ def _memory_name(page_size: str | None) -> str:
 
 
 def _occupied(cell: FreeCell, held: HeldCell, threads: str) -> int:
-    """Return the dedicated CPUs that nobody else may have: those pinned, or all of their cores."""
+    """Return the occupied dedicated CPUs: those pinned, with ``isolate`` all of their cores."""
     pinned = mask(held.pinning) & cell.layout.dedicated
     if threads != ISOLATE or not pinned:
         return pinned

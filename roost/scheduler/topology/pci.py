@@ -1,4 +1,4 @@
-"""Devices of a host: which meet a request, and how several requests share them."""
+"""PCI devices of a host: those that meet a request, and their allocation to several requests."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self
@@ -9,7 +9,7 @@ _PF = "type-PF"
 
 
 class PoolKey(NamedTuple):
-    """What devices of one pool have in common; ``numa_node`` is None when that is not known."""
+    """The properties that devices of one pool share; ``numa_node`` None: not known."""
 
     vendor_id: str
     product_id: str
@@ -29,14 +29,14 @@ class PoolKey(NamedTuple):
 
 
 class FreePool(NamedTuple):
-    """How many devices of one kind are free."""
+    """The number of free devices of one kind."""
 
     kind: PoolKey
     free: int
 
 
 class HeldDevices(NamedTuple):
-    """So many devices of one kind, held for the request of this alias."""
+    """A number of devices of one kind, held for the request of this alias."""
 
     alias: str
     number: int
@@ -44,7 +44,7 @@ class HeldDevices(NamedTuple):
 
 
 class DeviceRequest(NamedTuple):
-    """A request for devices, and the pools (by their places) that have such."""
+    """A request for devices, and the indices of the pools that have such."""
 
     alias: str
     number: int
@@ -53,9 +53,9 @@ class DeviceRequest(NamedTuple):
 
 
 class Near(NamedTuple):
-    """What is near an instance: its ``cells``, and the NUMA nodes whose devices each policy allows.
+    """The ``cells`` of an instance, and the NUMA nodes whose devices each policy allows.
 
-    None among those stands for devices whose node is not known; None instead of them: no limit.
+    None among the nodes stands for devices whose node is not known; None instead of them: any node.
     """
 
     cells: frozenset[int]
@@ -73,7 +73,7 @@ class Lack(NamedTuple):
 
 
 def pools_of(pools: Sequence[PciPool]) -> tuple[FreePool, ...]:
-    """Return the devices of a host, none in use; pools of one kind become one."""
+    """Return the devices of a host, all free; pools of one kind are merged."""
     counts: dict[PoolKey, int] = {}
     for pool in pools:
         kind = PoolKey.of(pool)
@@ -84,7 +84,7 @@ def pools_of(pools: Sequence[PciPool]) -> tuple[FreePool, ...]:
 def recount(
     pools: tuple[FreePool, ...], held: Sequence[HeldDevices], *, sign: int
 ) -> tuple[FreePool, ...]:
-    """Return the pools with what is held added (``sign`` 1) or taken away (-1)."""
+    """Return the pools with held devices added (``sign`` 1) or subtracted (-1)."""
     if not held:
         return pools
     changes: dict[PoolKey, int] = {}
@@ -96,7 +96,7 @@ def recount(
 def device_requests_of(
     requests: Sequence[PciRequest], pools: Sequence[FreePool]
 ) -> list[DeviceRequest]:
-    """Return what is wanted of these pools."""
+    """Return the requests with the pools that meet them."""
     return [
         DeviceRequest(
             request.alias, request.count, request.numa_policy, _meeting(request.specs, pools)
@@ -106,27 +106,27 @@ def device_requests_of(
 
 
 def hand_out(
-    wishes: Sequence[DeviceRequest], pools: Sequence[FreePool], near: Near | None
+    requests: Sequence[DeviceRequest], pools: Sequence[FreePool], near: Near | None
 ) -> tuple[HeldDevices, ...] | Lack:
-    """Give everybody their devices, those of the instance's NUMA cells first.
+    """Allocate devices to all requests, those of the instance's NUMA cells first.
 
-    A way to do so is found if there is one. ``near`` is None for an instance that is nowhere in
-    particular: then the NUMA policies do not matter.
+    An allocation is found if one exists. ``near`` is None for an instance without NUMA cells: then
+    the NUMA policies do not matter.
     """
     sharing = _Sharing([pool.free for pool in pools])
-    for device_request in wishes:
+    for device_request in requests:
         if not sharing.give(device_request.number, _usable(device_request, pools, near)):
             return Lack(device_request.alias)
     return tuple(
         HeldDevices(device_request.alias, number, pools[place].kind)
-        for device_request, given in zip(wishes, sharing.given, strict=True)
+        for device_request, given in zip(requests, sharing.given, strict=True)
         for place, number in sorted(given.items())
         if number
     )
 
 
 class _Sharing:
-    """Devices of several pools for several wishes, which make room for each other."""
+    """Allocates devices of several pools to several requests, with reallocation where needed."""
 
     def __init__(self, free: list[int]) -> None:
         self._free = free
@@ -134,7 +134,7 @@ class _Sharing:
         self.given: list[dict[int, int]] = []
 
     def give(self, number: int, usable: Sequence[int]) -> bool:
-        """Give somebody else so many devices of these pools, the first ones if possible."""
+        """Allocate devices of these pools to a further request, of the first ones if possible."""
         self._usable.append(usable)
         self.given.append({})
         device_request = len(self.given) - 1
@@ -145,7 +145,7 @@ class _Sharing:
         return all(self._give_one(device_request, set()) for _ in range(number))
 
     def _give_one(self, device_request: int, seen: set[int]) -> bool:
-        """Give one device more, if need be by giving somebody another one for it."""
+        """Allocate one more device, if needed by moving another request to another pool."""
         for pool in self._usable[device_request]:
             if pool in seen:
                 continue
@@ -172,7 +172,7 @@ class _Sharing:
 def _usable(
     device_request: DeviceRequest, pools: Sequence[FreePool], near: Near | None
 ) -> Sequence[int]:
-    """Return the pools that may be used, the nearest first."""
+    """Return the indices of the pools that a request may use, the nearest first."""
     if near is None:
         return device_request.pools
     nodes = {place: pools[place].kind.numa_node for place in device_request.pools}
@@ -183,9 +183,9 @@ def _usable(
 
 
 def _meeting(specs: Sequence[Mapping[str, str]], pools: Sequence[FreePool]) -> list[int]:
-    """Return the pools that have devices of one of these specs left.
+    """Return the indices of the pools that have free devices of one of these specs.
 
-    A physical function is only given to those who ask for one, since its virtual ones go with it.
+    A physical function meets only requests for one, since its virtual functions are lost with it.
     """
     return [
         place

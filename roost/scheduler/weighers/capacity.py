@@ -1,6 +1,6 @@
-"""Room that is left: spreads instances over hosts, or fills hosts up by a negative multiplier.
+"""Weighers by free resources: spread instances, or with a negative multiplier pack them.
 
-Hosts with devices are left to those who need them.
+The PCI weigher keeps hosts with devices free for instances that need them.
 """
 
 from collections.abc import Hashable
@@ -13,7 +13,7 @@ from roost.scheduler.weighers import Weigher
 
 
 class _CapacityWeigher(Weigher):
-    """The more is left of a resource, the better: as a part of what the largest host has."""
+    """Prefers hosts with more free of a resource: as a share of the largest host's capacity."""
 
     by_usage = True
     resource: str
@@ -41,7 +41,7 @@ class DiskWeigher(_CapacityWeigher):
 
 
 class PciWeigher(Weigher):
-    """Prefers hosts without devices for requests without any, and the other way round."""
+    """Prefers hosts without devices for requests without any, and hosts with devices for others."""
 
     name = "pci"
 

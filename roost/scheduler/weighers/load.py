@@ -1,4 +1,4 @@
-"""How much goes on at a host, how well it went lately, and how new its hypervisor is."""
+"""Weighers by the number of instances and operations, failed builds, and hypervisor version."""
 
 from collections.abc import Hashable
 from typing import ClassVar, Final
@@ -9,7 +9,7 @@ from roost.scheduler.weighers import Weigher
 
 
 class _LoadWeigher(Weigher):
-    """The more there are, the nearer to 1; ``half`` of them weigh a half."""
+    """Weighs a count: 0 gives 0, ``half`` gives 0.5, more approaches 1."""
 
     half: ClassVar[int]
 
@@ -22,7 +22,7 @@ class _LoadWeigher(Weigher):
         return weights
 
     def count(self, hosts: Columns) -> Ints:
-        """Return how many there are."""
+        """Return the count of each host."""
         raise NotImplementedError
 
 
@@ -38,7 +38,7 @@ class NumInstancesWeigher(_LoadWeigher):
 
 
 class IoOpsWeigher(_LoadWeigher):
-    """Prefers busy hosts; with a negative multiplier, which is what is wanted, quiet ones."""
+    """Prefers busy hosts; with a negative multiplier, the usual one, idle hosts."""
 
     name = "io_ops"
     half = 8
@@ -48,7 +48,7 @@ class IoOpsWeigher(_LoadWeigher):
 
 
 class BuildFailureWeigher(_LoadWeigher):
-    """Holds the builds that failed in a row last against a host."""
+    """Prefers hosts with fewer failed builds since the last success."""
 
     name = "build_failure"
     half = 1
@@ -64,7 +64,7 @@ _HALF: Final = 10_000_000  # version 10.0.0
 
 
 class HypervisorVersionWeigher(Weigher):
-    """Prefers hosts with a newer hypervisor: for upgrades that live with old hosts for a while."""
+    """Prefers hosts with a newer hypervisor, for clouds during an upgrade."""
 
     name = "hypervisor_version"
 

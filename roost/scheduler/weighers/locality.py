@@ -1,4 +1,4 @@
-"""Labels that hosts should have or reach, and the cell that an instance is in already."""
+"""Weighers by locality labels, and by the cells of a request's other instances."""
 
 from collections.abc import Hashable
 
@@ -12,12 +12,12 @@ from roost.scheduler.weighers import Weigher
 
 
 class LocalityWeigher(Weigher):
-    """Prefers hosts with many of the labels that the request would like."""
+    """Prefers hosts with many of the labels that the request prefers."""
 
     name = "locality"
 
     def applies_to(self, request: Request) -> bool:
-        return any(not wish.hard for wish in request.spec.locality)
+        return any(not each.hard for each in request.spec.locality)
 
     def key(self, request: Request) -> Hashable:
         return labels_of(request, hard=False)
@@ -30,7 +30,7 @@ class LocalityWeigher(Weigher):
 
 
 class CrossCellMoveWeigher(Weigher):
-    """Prefers the cells where instances of the request are, or were tried: moving on is cheap."""
+    """Prefers the cells where instances of the request are or were tried: staying is cheaper."""
 
     name = "cross_cell_move"
 

@@ -1,4 +1,4 @@
-"""What hosts measure, in the proportions that the operator gives."""
+"""Weigher by metrics of hosts, with ratios that the operator configures."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any, Final, Self
@@ -14,10 +14,10 @@ _MUCH: Final = 1e12  # in place of infinity
 
 
 class MetricsWeigher(Weigher):
-    """Adds metrics up, each times its ratio; the sum weighs a half when it is 1.
+    """Weighs the sum of metrics times their ratios; a sum of 1 gives 0.5.
 
-    :param ratios: by metric; a negative one prefers hosts that measure less
-    :param required: a host that lacks a metric is the worst; otherwise it counts as nothing
+    :param ratios: by metric; a negative one prefers lower values
+    :param required: whether a host that lacks a metric gets -1; otherwise the metric counts as 0
     """
 
     name = "metrics"
@@ -48,7 +48,7 @@ class MetricsWeigher(Weigher):
 
 
 def ratios_of(options: Any) -> dict[str, float]:
-    """Read ``metrics_weights``: ``name=ratio``, a name alone counts once.
+    """Read ``metrics_weights``: ``name=ratio``; the default ratio is 1.
 
     :raises roost.exception.Invalid: when a ratio is not a number
     """

@@ -1,4 +1,4 @@
-"""Server groups whose members should be together, or apart."""
+"""Weighers by server groups with soft affinity or soft anti-affinity."""
 
 from collections.abc import Hashable
 from typing import ClassVar
@@ -12,7 +12,7 @@ from roost.scheduler.weighers import Weigher
 
 
 class _GroupWeigher(Weigher):
-    """Counts the members on a host, as a part of what the host with the most has."""
+    """Weighs the members on a host, as a share of those on the host with the most."""
 
     policy: ClassVar[str]
     sign: ClassVar[int]

@@ -55,7 +55,7 @@ class Explainer:
 
     def check(self, context):
         if self.away:
-            raise exception.Unavailable("no scheduler can be asked: start roost-scheduler")
+            raise exception.Unavailable("no scheduler answers: start roost-scheduler")
 
     def explain(self, context, *, request_spec, instances=1):
         self.asked.append((request_spec, instances))

@@ -67,11 +67,11 @@ def test_a_change_can_be_seen_by_those_who_remember_the_host(session):
 
 
 def test_it_is_known_when_each_cell_was_heard_of(session):
-    assert cells.heard_of(session) == {}
+    assert cells.last_reports(session) == {}
     take_in(session, liveness("h1"))
     take_in(session, liveness(cell=CELL2, whole=True), reported_at=NOW + SECOND)
     take_in(session, liveness("h2", after=2), reported_at=NOW + 2 * SECOND)
-    assert cells.heard_of(session) == {CELL1: NOW + 2 * SECOND, CELL2: NOW + SECOND}
+    assert cells.last_reports(session) == {CELL1: NOW + 2 * SECOND, CELL2: NOW + SECOND}
 
 
 def test_a_cell_says_nothing_of_the_hosts_of_another(session):

@@ -35,7 +35,7 @@ def test_they_speak_for_no_other(users):
 def test_a_host_never_is_the_first(users):
     with pytest.raises(exception.Forbidden, match=CELL1):
         users.check(HOST, CELL1)
-    with pytest.raises(exception.Forbidden, match="no cell is known"):
+    with pytest.raises(exception.Forbidden, match="the cell of the bus user"):
         users.cell_of(HOST)
 
 

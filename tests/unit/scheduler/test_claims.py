@@ -159,7 +159,7 @@ def test_a_scheduler_that_loses_every_race_says_so(report, select, monkeypatch, 
     instance = a_uuid()
     select(instance)
     monkeypatch.setattr(claim_rows, "find", lambda *_args, **_kwargs: {})
-    with pytest.raises(exception.Unavailable, match="25 times"):
+    with pytest.raises(exception.Unavailable, match="25 races"):
         select(instance)
     assert sum(vcpus for vcpus, _, _ in used().values()) == 1
 

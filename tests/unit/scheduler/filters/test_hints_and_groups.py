@@ -34,20 +34,22 @@ def in_group(counts, policy="anti-affinity", **values):
 def test_only_hosts_of_the_instances_to_be_with_pass():
     request = hinting(HERE, same_host=["i1", "i2", "elsewhere"])
     assert refused(SameHostFilter(), request, *ROWS) == {
-        "h3": "not the host of an instance to be with"
+        "h3": "not the host of an instance of same_host"
     }
 
 
 def test_with_instances_that_are_nowhere_nobody_can_be():
     request = hinting(HERE, same_host=["elsewhere"])
     found = refused(SameHostFilter(), request, *ROWS)
-    assert found == dict.fromkeys(["h1", "h2", "h3"], "no instance to be with is anywhere")
+    assert found == dict.fromkeys(
+        ["h1", "h2", "h3"], "none of the instances of same_host is on a host"
+    )
 
 
 def test_hosts_of_the_instances_to_be_away_from_are_refused():
     request = hinting(HERE, different_host=["i2", "elsewhere"])
     assert refused(DifferentHostFilter(), request, *ROWS) == {
-        "h2": "the host of an instance to be away from"
+        "h2": "the host of an instance of different_host"
     }
 
 
@@ -146,7 +148,7 @@ def test_hosts_must_meet_the_query(query, passing):
         ('["and"]', "and needs queries"),
         ('["not", ["=", 1, 1], ["=", 1, 1]]', "not needs one query"),
         ('["=", 1]', "= needs two values"),
-        ('["=", "$password", 1]', "nothing of a host is called password"),
+        ('["=", "$password", 1]', "hosts have no value named password"),
         ('["=", [1], 1]', "[1.0] is neither a number nor a text"),
         ('["=", true, 1]', "true is neither a number nor a text"),
         ('["not", ' * 20 + '["=", 1, 1]' + "]" * 20, "it is nested too deep"),

@@ -81,7 +81,7 @@ def test_hosts_to_be_ignored_are_refused_with_all_their_nodes():
 def test_cells_that_are_closed_are_refused():
     rows = a_row("h1", cell_uuid=CELL1), a_row("h2", cell_uuid=CELL2)
     assert refused(RequestedFilter(), a_request(ignore_cells=[CELL2]), *rows) == {
-        "h2": "in a cell that is closed"
+        "h2": "in an excluded cell"
     }
 
 
