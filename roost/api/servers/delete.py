@@ -102,7 +102,7 @@ class ServerSoftDelete:
     @retried
     def _note_synced(self, uuid: str, turn: int) -> None:
         with self._dependencies.api_database.begin() as session:
-            mappings.note_heard(session, uuid, turn=turn)
+            mappings.note_synced(session, uuid, turn=turn)
 
 
 def _turn(cell: Cell, uuid: str) -> int | None:

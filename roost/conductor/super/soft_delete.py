@@ -77,7 +77,7 @@ class SoftDeletes:
         marker = 0
         while True:
             with self.database.read() as session:
-                page = mappings.list_unheard(session, marker=marker, but_not_in=but_not)
+                page = mappings.list_unsynced(session, marker=marker, but_not_in=but_not)
             if not page:
                 break
             marker = page[-1][0]
@@ -117,7 +117,7 @@ class SoftDeletes:
     @retried
     def _note_synced(self, uuid: str, turn: int) -> None:
         with self.database.begin() as session:
-            mappings.note_heard(session, uuid, turn=turn)
+            mappings.note_synced(session, uuid, turn=turn)
 
 
 def _cell_of(mapping: InstanceMapping) -> str:

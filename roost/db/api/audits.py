@@ -19,14 +19,14 @@ _requests = models.build_requests
 class MappingRow(NamedTuple):
     """An instance's mapping; ``cell_uuid`` None: not scheduled to a cell yet.
 
-    ``put_away``: soft-deleted; ``unheard``: unsynced, its cell may not know that yet.
+    ``put_away``: soft-deleted; ``unsynced``: its cell may not know that yet.
     ``turns``: the generation, which counts soft-deletes and restores.
     """
 
     cell_uuid: str | None
     queued_for_delete: bool
     put_away: bool = False
-    unheard: bool = False
+    unsynced: bool = False
     turns: int = 0
 
 
@@ -45,8 +45,8 @@ def mappings(session: Session, which: Which) -> dict[str, MappingRow]:
         ).where(within(c.instance_uuid, which))
     )
     return {
-        uuid: MappingRow(cell, bool(queued), bool(put_away), bool(unheard), turns)
-        for uuid, cell, queued, put_away, unheard, turns in rows
+        uuid: MappingRow(cell, bool(queued), bool(put_away), bool(unsynced), turns)
+        for uuid, cell, queued, put_away, unsynced, turns in rows
     }
 
 
@@ -86,7 +86,7 @@ def forget_unplaced(session: Session, instance_uuid: str) -> bool:
     return _forget(session, instance_uuid, c.cell_uuid.is_(None))
 
 
-def forget_buried(session: Session, instance_uuid: str, *, cell_uuid: str) -> bool:
+def forget_deleted(session: Session, instance_uuid: str, *, cell_uuid: str) -> bool:
     """Delete the mapping of an instance that its cell has deleted; False: not mapped there."""
     return _forget(session, instance_uuid, _mappings.c.cell_uuid == cell_uuid)
 

@@ -59,7 +59,7 @@ def take_back(
     return True
 
 
-def note_heard(session: Session, instance_uuid: str, *, turn: int) -> None:
+def note_synced(session: Session, instance_uuid: str, *, turn: int) -> None:
     """Mark the mapping as synced, if it still has this generation."""
     session.execute(
         sa.update(_mappings)
@@ -68,7 +68,7 @@ def note_heard(session: Session, instance_uuid: str, *, turn: int) -> None:
     )
 
 
-def list_unheard(
+def list_unsynced(
     session: Session, *, marker: int = 0, limit: int = 1000, but_not_in: Collection[str] = ()
 ) -> list[tuple[int, InstanceMapping]]:
     """Return (row id, mapping) of unsynced mappings.

@@ -186,7 +186,7 @@ def test_a_delete_while_the_cell_goes_away_is_remembered_as_putting_away(world, 
     assert world.usage() == NOTHING
     assert listed(world) == []
     with world.api_db.read() as session:
-        assert [found.instance_uuid for _, found in mappings.list_unheard(session)] == [uuid]
+        assert [found.instance_uuid for _, found in mappings.list_unsynced(session)] == [uuid]
 
 
 def test_a_restore_counts_the_server_again_and_tells_its_host(world, put_away):
@@ -202,7 +202,7 @@ def test_a_restore_counts_the_server_again_and_tells_its_host(world, put_away):
     assert world.instance(uuid).soft_deleted_at is None
     assert (listed(world), show(world, uuid)["status"]) == ([uuid], "ACTIVE")
     with world.api_db.read() as session:
-        assert mappings.list_unheard(session) == []
+        assert mappings.list_unsynced(session) == []
 
 
 def test_what_was_restored_can_be_put_away_and_restored_again(world, put_away):

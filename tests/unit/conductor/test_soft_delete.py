@@ -72,7 +72,7 @@ def usage(world):
 
 def unheard(world):
     with world.api_db.read() as session:
-        return [found.instance_uuid for _, found in mappings.list_unheard(session)]
+        return [found.instance_uuid for _, found in mappings.list_unsynced(session)]
 
 
 def sweeper(world, retained_for):
