@@ -1,11 +1,10 @@
-"""What must always be zero: things that the databases, buses and hypervisors disagree about.
+"""The audit: finds differences between the databases, schedulers and hypervisors.
 
-Sweeps over what all parts say (:mod:`roost.audit.collector`), compares it
-(:mod:`roost.audit.findings`), and looks at whatever seems wrong twice more, since a living
-deployment changes while it is looked at. Used by roost-manage, the rig and the tests; changes
-nothing, unless :mod:`roost.audit.executor` is asked to: ``repairs.py`` says what would mend what.
-``snapshot.py`` is the schedulers' and cells' side of one look, ``restore.py`` what to do after a
-database was put back from a backup.
+It reads the state of all parts (:mod:`roost.audit.collector`), compares it
+(:mod:`roost.audit.findings`), and checks each suspect twice more, since a running deployment
+changes meanwhile. Used by roost-manage, the rig and the tests. It changes nothing;
+:mod:`roost.audit.executor` carries out the repairs that ``repairs.py`` plans. ``snapshot.py`` has
+the data of one check, ``restore.py`` compares a cell after its database was restored from a backup.
 
 May import ``cells``, ``db`` and below, and the scheduler's client.
 """
@@ -36,9 +35,9 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What an audit found of the ``kinds`` it looked for, and what it could not look at.
+    """The findings of an audit, of these ``kinds``, and the parts that it could not check.
 
-    ``snapshot``: what all parts said of what was found.
+    ``snapshot``: the states behind the findings.
     """
 
     findings: list[Finding]
@@ -48,13 +47,13 @@ class Report:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many findings there are of each kind."""
+        """The number of findings of each kind."""
         found = [finding.kind for finding in self.findings]
         return {kind: found.count(kind) for kind in self.kinds}
 
 
 class Looks(Protocol):
-    """What an audit is made of: see :class:`Collector`."""
+    """The methods of :class:`Collector` that an audit uses."""
 
     def sweep(self) -> Suspects: ...
 
@@ -68,10 +67,10 @@ def audit(
     kinds: Collection[str] = KINDS,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Report:
-    """Compare what all parts say; what is found must still be there a little later.
+    """Compare the states of all parts; a finding must persist over two checks.
 
-    :param settle: seconds between the two close looks; with 0 there is one only
-    :param kinds: what to look for
+    :param settle: seconds between the two checks; 0: only one check
+    :param kinds: kinds of findings to look for
     """
     suspects = collector.sweep()
     snapshot = collector.look(suspects)
@@ -84,5 +83,5 @@ def audit(
         again = compare(snapshot, kinds=kinds)
         found = [finding for finding in again if (finding.kind, finding.subject) in before]
     noted = [*suspects.unchecked, *snapshot.unchecked]
-    unchecked = {line.partition(":")[0]: line for line in noted}  # why changes from look to look
+    unchecked = {line.partition(":")[0]: line for line in noted}  # reasons differ between checks
     return Report(found, list(unchecked.values()), kinds, snapshot)

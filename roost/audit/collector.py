@@ -1,7 +1,7 @@
-"""Asks all parts of a deployment what they have: all of it piece by piece, or of some instances.
+"""Collects the states of all parts of a deployment: in batches, or of some instances.
 
-Of a large deployment only one piece is in memory at a time: the instances of a span of uuids, or
-the guests of some hosts. What looks wrong in a piece is a suspect; suspects are looked at again.
+Only one batch is in memory at a time: the instances of a span of uuids, or the guests of some
+hosts. Whatever looks wrong in a batch is a suspect; suspects are checked again.
 """
 
 import contextlib
@@ -35,8 +35,8 @@ from roost.external.neutron_ports import ServerPort
 from roost.rpc.compute import Compute
 from roost.servicegroup.driver import ServiceGroup
 
-_SPAN: Final = 2000  # instances that are looked at together
-_NAMED: Final = 500  # suspects that are asked for together
+_SPAN: Final = 2000  # instances in a batch
+_NAMED: Final = 500  # suspects in a query
 _HOSTS_AT_ONCE: Final = 32
 
 T = TypeVar("T")
@@ -45,9 +45,9 @@ Place = tuple[str, str]  # a cell's uuid and a host
 
 @dataclasses.dataclass
 class Suspects:
-    """What is to be looked at closely: instances, and the hosts that may have guests of theirs.
+    """What is to be checked again: instances, and the hosts that may have their guests.
 
-    ``ports``: ports of Neutron, each with its instance. ``unchecked``: what could not be looked at.
+    ``ports``: ports of Neutron, each with its instance. ``unchecked``: parts that were not checked.
     """
 
     uuids: set[str] = dataclasses.field(default_factory=set)
@@ -57,7 +57,7 @@ class Suspects:
 
 
 class PortLister(Protocol):
-    """What an audit asks of a network service: see :mod:`roost.external.neutron_ports`."""
+    """The queries of an audit to a network service: see :mod:`roost.external.neutron_ports`."""
 
     def pages(self) -> Iterator[list[ServerPort]]: ...
 
@@ -65,14 +65,14 @@ class PortLister(Protocol):
 
 
 class Collector:
-    """Asks all parts; a part that does not answer is noted, and the rest asked all the same.
+    """Queries all parts; a part that does not answer is noted as unchecked.
 
-    What a boot makes last is read first. So what is made meanwhile looks young, not torn.
+    It reads first what a boot creates last: so a boot meanwhile looks new, not inconsistent.
 
-    :param group: tells which hosts are down: those are not asked
-    :param guests: whether to ask hosts at all
+    :param group: finds the hosts that are down, which are not queried
+    :param guests: whether to query hosts at all
     :param reservation_lifetime: seconds after which a claim must have ended that no host has
-        confirmed; None: not looked at
+        confirmed; None: not checked
     :param outside_ports: the network service that has the ports of instances; None: they are rows
     """
 
@@ -97,7 +97,7 @@ class Collector:
         self._context = admin_context()
 
     def sweep(self) -> Suspects:
-        """Look at everything once, piece by piece; return what looks wrong.
+        """Check everything once, in batches; return what looks wrong.
 
         :raises roost.exception.Unavailable: when the API database does not answer
         """
@@ -116,12 +116,12 @@ class Collector:
             self._read_api(snapshot, [span])
             found = compare(snapshot)
             suspects.uuids.update(finding.subject for finding in found)
-            suspects.hosts |= self._homes_of_unmapped(snapshot, found)
+            suspects.hosts |= self._hosts_of_unmapped(snapshot, found)
             suspects.unchecked += snapshot.unchecked
         return suspects
 
     def look(self, suspects: Suspects) -> Snapshot:
-        """Return what all say of suspects now, and what is wrong with whole projects, hosts, ports.
+        """Return the states of suspects, and the sums of projects and hosts, and stray ports.
 
         :raises roost.exception.Unavailable: when the API database does not answer
         """
@@ -131,7 +131,7 @@ class Collector:
         self._ask_suspected_hosts(snapshot, suspects, named)
         self._read_outside_ports(snapshot, suspects)
         self._read_cells(snapshot, named)
-        self._read_buried(snapshot, named)
+        self._read_deleted(snapshot, named)
         self._read_ports(snapshot)
         self._read_held(snapshot)
         with _noting(snapshot.unchecked, "claims"):
@@ -153,7 +153,7 @@ class Collector:
                     suspects.hosts.update([place] if odd else [])
 
     def _odd_guests(self, cell: Cell, host: str, guests: set[str]) -> set[str]:
-        """Return guests that do not belong on their host, and instances that have none there."""
+        """Return guests without an instance on their host, and instances without a guest there."""
         with cell.database.read() as session:
             rows = in_cell.list_on_host(session, host)
         resting = {
@@ -161,8 +161,8 @@ class Collector:
         }
         return (guests - {row.uuid for row in rows}) | (resting - guests)
 
-    def _homes_of_unmapped(self, snapshot: Snapshot, found: Collection[Finding]) -> set[Place]:
-        """Return who must be asked whether what nobody has, has a guest at least."""
+    def _hosts_of_unmapped(self, snapshot: Snapshot, found: Collection[Finding]) -> set[Place]:
+        """Return the hosts of unmapped instances, which are asked for their guests."""
         unmapped = {finding.subject for finding in found if finding.kind == UNMAPPED}
         return {
             (one.cell_uuid, one.host)
@@ -178,17 +178,18 @@ class Collector:
             return
         rows = Snapshot()
         self._read_cells(rows, named)
-        homes = {(one.cell_uuid, one.host) for one in rows.instances if one.host is not None}
+        expected = {(one.cell_uuid, one.host) for one in rows.instances if one.host is not None}
         up = {
             (cell.uuid, host)
             for cell in self._cells.all()
             for host in self._list_hosts([], cell)  # those that are down were noted
         }
-        for place, guests in self._ask((suspects.hosts | homes) & up, snapshot.unchecked).items():
+        asked = (suspects.hosts | expected) & up
+        for place, guests in self._ask(asked, snapshot.unchecked).items():
             snapshot.guests[place] = guests & suspects.uuids
 
     def _list_hosts(self, unchecked: list[str], cell: Cell) -> list[str]:
-        """Return the hosts of a cell that are up; those that are not are noted."""
+        """Return the hosts of a cell that are up; note the others as unchecked."""
         if cell.is_cell0:
             return []
         try:
@@ -202,7 +203,7 @@ class Collector:
         return [compute.host for compute in roll.services if compute.uuid in up]
 
     def _ask(self, places: Collection[Place], unchecked: list[str]) -> dict[Place, set[str]]:
-        """Return the guests of hosts, as far as these answer."""
+        """Return the guests of those hosts that answer."""
         by_place = {
             (cell_uuid, host): self._cells.get(cell_uuid).compute.on(host)
             for cell_uuid, host in places
@@ -260,7 +261,7 @@ class Collector:
                 snapshot = Snapshot(outside_ports={port.id: port for port in page})
                 named = list(_batched(sorted({port.instance_uuid for port in page}), _NAMED))
                 self._read_cells(snapshot, named)
-                self._read_buried(snapshot, named)
+                self._read_deleted(snapshot, named)
                 self._read_api(snapshot, named)
                 suspects.ports |= {port.id: port.instance_uuid for port in stray_ports(snapshot)}
 
@@ -270,8 +271,8 @@ class Collector:
                 found = self._outside_ports.look(suspects.ports)
                 snapshot.outside_ports = {port.id: port for port in found}
 
-    def _read_buried(self, snapshot: Snapshot, named: Iterable[Collection[str]]) -> None:
-        """Note which of the instances of ports are no more."""
+    def _read_deleted(self, snapshot: Snapshot, named: Iterable[Collection[str]]) -> None:
+        """Note which of the instances of ports are deleted in their cells."""
         wanted = {port.instance_uuid for port in snapshot.outside_ports.values()}
         some = [found for uuids in named if (found := wanted.intersection(uuids))]
         for cell in self._cells.all():
@@ -279,7 +280,7 @@ class Collector:
                 with _noting(snapshot.unchecked, f"cell {cell.name}"):
                     for uuids in some:
                         with cell.database.read() as session:
-                            snapshot.buried |= in_cell.list_deleted(session, uuids)
+                            snapshot.deleted_in_cell |= in_cell.list_deleted(session, uuids)
 
     # claims
 
@@ -290,7 +291,7 @@ class Collector:
         return None
 
     def _take(self, snapshot: Snapshot, claims: Stream | None, span: UuidRange) -> Stream | None:
-        """Note the claims of a span; return what is left of them, None when they end early."""
+        """Note the claims of a span; return the rest of the stream, None after an error."""
         if claims is not None:
             with _noting(snapshot.unchecked, "claims"):
                 self._note_claims(snapshot, claims.take(span))
@@ -321,7 +322,7 @@ class Collector:
             with self._api_database.read() as session:
                 snapshot.now = clock.now(session)
                 snapshot.mappings.update(api_level.mappings(session, some))
-                snapshot.wishes.update(api_level.build_requests_of(session, some))
+                snapshot.build_requests.update(api_level.build_requests_of(session, some))
                 snapshot.deleted.update(api_level.deleted(session, some))
 
     def _read_quota(self, snapshot: Snapshot) -> None:
@@ -332,7 +333,7 @@ class Collector:
 
 
 def ask_hosts(hosts: Mapping[Place, Compute], unchecked: list[str]) -> dict[Place, set[str]]:
-    """Return the guests of hosts, asked side by side; what keeps one from answering is noted."""
+    """Return the guests of hosts, queried concurrently; errors are noted as unchecked."""
     found = {}
     with futures.ThreadPoolExecutor(_HOSTS_AT_ONCE) as pool:
         asked = {
@@ -342,7 +343,7 @@ def ask_hosts(hosts: Mapping[Place, Compute], unchecked: list[str]) -> dict[Plac
         for place, answer in asked.items():
             try:
                 found[place] = set(answer.result())
-            except Exception as error:  # noqa: BLE001 - others are asked whatever is wrong there
+            except Exception as error:  # noqa: BLE001 - the other hosts are queried all the same
                 why = error.message if isinstance(error, exception.RoostError) else repr(error)
                 unchecked.append(f"guests on host {place[1]}: {why}")
     return found
@@ -350,7 +351,7 @@ def ask_hosts(hosts: Mapping[Place, Compute], unchecked: list[str]) -> dict[Plac
 
 @contextlib.contextmanager
 def _noting(unchecked: list[str], what: str) -> Iterator[None]:
-    """Note, once, what could not be looked at, and go on."""
+    """Note a part that could not be checked, once, and go on."""
     try:
         yield
     except exception.RoostError as error:

@@ -1,7 +1,7 @@
-"""Does what a plan of repairs says: each one repeatable, and only if things still are as they were.
+"""Carries out planned repairs: each is repeatable, and done only if the state has not changed.
 
-Databases are changed by compare-and-swap, claims by the schedulers, guests by their hosts; so what
-runs meanwhile is safe, and an instance that moved on since it was looked at is left alone.
+Databases are changed by compare-and-swap, claims by the schedulers, guests by their hosts; so
+concurrent requests are safe, and an instance that has changed since the audit is left alone.
 """
 
 import dataclasses
@@ -30,11 +30,11 @@ LOG = logging.getLogger(__name__)
 LEFT_ALONE: Final = "left alone"
 NOT_RESTORED: Final = "not restored"
 NO_LONGER_SO: Final = "no longer so"
-_AT_ONCE: Final = 500  # claims that one message names
+_AT_ONCE: Final = 500  # claims in a message
 
 
 class ClaimRepairs(Protocol):
-    """What repairs need of the schedulers' client."""
+    """The methods of the schedulers' client that repairs use."""
 
     def release_claims(
         self, context: RequestContext, *, instance_uuids: list[str], host: str | None = None
@@ -48,14 +48,14 @@ class ClaimRepairs(Protocol):
 
 
 class PortRepairs(Protocol):
-    """What repairs need of a network service."""
+    """The methods of a network service that repairs use."""
 
     def let_go(self, port_id: str, *, instance_uuid: str) -> bool: ...
 
 
 @dataclasses.dataclass(frozen=True)
 class RepairOutcome:
-    """What became of a repair; ``done``: there is nothing left to do about it."""
+    """The outcome of a repair; ``done``: nothing is left to do."""
 
     repair: Repair
     what: str
@@ -70,7 +70,7 @@ Some = Sequence[Repair]
 
 
 class RepairExecutor:
-    """Carries repairs out. All it needs arrives here.
+    """Carries out repairs.
 
     :param outside_ports: the network service that has the ports of instances; None: they are rows
     """
@@ -95,19 +95,19 @@ class RepairExecutor:
             repairs.RECOUNT_HOST: self._recount_hosts,
             repairs.RECOUNT_PROJECT: self._each(self._recount_project),
             repairs.FREE_PORT: self._each(self._free_port),
-            repairs.LET_GO: self._each(self._let_go),
+            repairs.RELEASE_PORT: self._each(self._release_port),
             repairs.MAP: self._each(self._map),
             repairs.REMAP: self._each(self._remap),
             repairs.END: self._each(self._end),
             repairs.FORGET: self._each(self._forget),
-            repairs.TELL_CELL: self._each(self._notify_cell),
-            repairs.CATCH_UP: self._each(self._catch_up),
+            repairs.SYNC_CELL: self._each(self._sync_cell),
+            repairs.SYNC_MAPPING: self._each(self._sync_mapping),
             repairs.END_LEASE: self._each(self._end_lease),
             repairs.LEAVE: self._each(lambda repair: RepairOutcome(repair, LEFT_ALONE, done=False)),
         }
 
     def carry_out(self, plan: Iterable[Repair]) -> Iterator[RepairOutcome]:
-        """Do all of it, in order; what fails is told, and the rest done all the same."""
+        """Carry out all repairs, in order; yield failures, too, and go on with the rest."""
         for action, some in itertools.groupby(plan, lambda repair: repair.action):
             for outcome in self._hands[action](list(some)):
                 LOG.info("%s: %s: %s", outcome.repair.subject, outcome.what, outcome.why)
@@ -120,26 +120,26 @@ class RepairExecutor:
             for start in range(0, len(found), _AT_ONCE):
                 part = found[start : start + _AT_ONCE]
                 named = [repair.subject for repair in part]
-                tell = functools.partial(
+                send = functools.partial(
                     self._schedulers.release_claims,
                     self._context,
                     instance_uuids=named,
                     host=host,
                 )
-                yield from _sent(part, tell, "released")
+                yield from _sent(part, send, "released")
 
     def _reconcile(self, some: Some) -> Iterator[RepairOutcome]:
         for (cell_uuid, host), found in _by(some, "cell_uuid", "host"):
-            tell = functools.partial(self._notify_host, str(cell_uuid), str(host))
-            yield from _sent(found, tell, "seen to by its host")
+            send = functools.partial(self._notify_host, str(cell_uuid), str(host))
+            yield from _sent(found, send, "reconciled by its host")
 
     def _notify_host(self, cell_uuid: str, host: str) -> None:
         self._cells.get(cell_uuid).compute.on(host).reconcile_guests(self._context)
 
     def _recount_hosts(self, some: Some) -> Iterator[RepairOutcome]:
         for (host,), found in _by(some, "host"):
-            tell = functools.partial(self._schedulers.recount, self._context, host=str(host))
-            yield from _sent(found, tell, "recounted")
+            send = functools.partial(self._schedulers.recount, self._context, host=str(host))
+            yield from _sent(found, send, "recounted")
 
     def _restore(self, some: Some) -> Iterator[RepairOutcome]:
         for (cell_uuid, host), found in _by(some, "cell_uuid", "host"):
@@ -153,7 +153,7 @@ class RepairExecutor:
                 yield RepairOutcome(repair, "restored" if done else NOT_RESTORED, done=done)
 
     def _restore_on(self, cell_uuid: str, host: str, found: Some) -> set[str]:
-        """Return the instances that got a claim; others may have got one or gone meanwhile."""
+        """Return the instances that got a claim; others have one by now, or were deleted."""
         wanted = {repair.subject for repair in found}
         with self._cells.get(cell_uuid).database.read() as session:
             there = [one for one in instances.list_on_host(session, host) if one.uuid in wanted]
@@ -179,16 +179,16 @@ class RepairExecutor:
     # one by one
 
     def _each(
-        self, mend: Callable[[Repair], RepairOutcome]
+        self, carry_out: Callable[[Repair], RepairOutcome]
     ) -> Callable[[Some], Iterator[RepairOutcome]]:
-        def mend_all(some: Some) -> Iterator[RepairOutcome]:
+        def carry_out_all(some: Some) -> Iterator[RepairOutcome]:
             for repair in some:
                 try:
-                    yield mend(repair)
+                    yield carry_out(repair)
                 except exception.RoostError as error:
                     yield _failed(repair, error)
 
-        return mend_all
+        return carry_out_all
 
     def _recount_project(self, repair: Repair) -> RepairOutcome:
         found = self._write(lambda session: quota.recount(session, repair.subject))
@@ -202,20 +202,20 @@ class RepairExecutor:
             )
         return _swapped(repair, "freed", done=freed)
 
-    def _let_go(self, repair: Repair) -> RepairOutcome:
-        """Let a port of Neutron go; its instance is buried, and nobody comes back from there."""
+    def _release_port(self, repair: Repair) -> RepairOutcome:
+        """Release a port of Neutron; its instance is deleted for good, so this is safe."""
         if self._outside_ports is None:
-            raise exception.Unavailable("there is no network service to ask")
+            raise exception.Unavailable("no network service is configured")
         done = self._outside_ports.let_go(repair.subject, instance_uuid=str(repair.instance_uuid))
-        return _swapped(repair, "let go", done=done)
+        return _swapped(repair, "released", done=done)
 
     def _map(self, repair: Repair) -> RepairOutcome:
         cell_uuid = str(repair.cell_uuid)
-        found = self._heard(repair)
+        found = self._state_in_cell(repair)
         if found is None:
             return RepairOutcome(repair, NO_LONGER_SO)
         instance, put_away_at, turns = found
-        request = str(uuids.uuid4())  # the one it came with is not known any more
+        request = str(uuids.uuid4())  # the original one is unknown
         done = self._write(
             lambda session: api_level.adopt(
                 session,
@@ -229,15 +229,15 @@ class RepairExecutor:
         return _swapped(repair, "mapped", done=done)
 
     def _end(self, repair: Repair) -> RepairOutcome:
-        """Delete again what its user deleted and a backup of its cell brought back."""
+        """Delete an instance again that its user deleted and a backup of its cell restored."""
         with self._api_database.read() as session:
             if instance_mappings.find(session, repair.subject) is not None:
                 return RepairOutcome(repair, NO_LONGER_SO)
         cell = self._cells.get(str(repair.cell_uuid))
-        return _swapped(repair, "ended", done=cell.end_instance(self._context, repair.subject))
+        return _swapped(repair, "deleted", done=cell.end_instance(self._context, repair.subject))
 
-    def _catch_up(self, repair: Repair) -> RepairOutcome:
-        found = self._heard(repair)
+    def _sync_mapping(self, repair: Repair) -> RepairOutcome:
+        found = self._state_in_cell(repair)
         if found is None:
             return RepairOutcome(repair, NO_LONGER_SO)
         _instance, put_away_at, turns = found
@@ -246,26 +246,28 @@ class RepairExecutor:
                 session, repair.subject, put_away_at=put_away_at, turns=turns
             )
         )
-        return _swapped(repair, "caught up", done=done)
+        return _swapped(repair, "synced", done=done)
 
-    def _heard(self, repair: Repair) -> tuple[Instance, datetime.datetime | None, int] | None:
-        """Return an instance that lives, since when its cell has it put away, and which turn."""
+    def _state_in_cell(
+        self, repair: Repair
+    ) -> tuple[Instance, datetime.datetime | None, int] | None:
+        """Return a live instance, the time of its soft delete in its cell, and the generation."""
         with self._cells.get(str(repair.cell_uuid)).database.read() as session:
             instance = instances.find(session, repair.subject)
-            heard = soft_delete.find(session, repair.subject)
-        if instance is None or heard is None:
+            state = soft_delete.find(session, repair.subject)
+        if instance is None or state is None:
             return None
         since = instance.soft_deleted_at or self._api_database.now()
-        return instance, since if heard.is_soft_deleted else None, heard.turn
+        return instance, since if state.is_soft_deleted else None, state.turn
 
-    def _notify_cell(self, repair: Repair) -> RepairOutcome:
+    def _sync_cell(self, repair: Repair) -> RepairOutcome:
         with self._cells.get(str(repair.cell_uuid)).database.read() as session:
-            heard = soft_delete.find(session, repair.subject)
-        if heard is None:
+            state = soft_delete.find(session, repair.subject)
+        if state is None:
             return RepairOutcome(repair, NO_LONGER_SO)
         done = self._write(
             lambda session: api_level.say_again(
-                session, repair.subject, but_put_away=heard.is_soft_deleted, heard=heard.turn
+                session, repair.subject, but_put_away=state.is_soft_deleted, cell_turns=state.turn
             )
         )
         return _swapped(repair, "left to the next super-conductor", done=done)
@@ -283,7 +285,7 @@ class RepairExecutor:
     def _lives_in(self, cell_uuid: str, uuid: str) -> bool:
         try:
             cell = self._cells.get(cell_uuid)
-        except exception.NotFound:  # that cell is no more
+        except exception.NotFound:  # that cell was deleted
             return False
         with cell.database.read() as session:
             return bool(in_cell.list_live(session, [uuid]))
@@ -293,25 +295,25 @@ class RepairExecutor:
             return self._forget_unplaced(repair)
         cell_uuid = repair.cell_uuid
         with self._cells.get(cell_uuid).database.read() as session:
-            buried = bool(in_cell.list_deleted(session, [repair.subject]))
+            deleted = bool(in_cell.list_deleted(session, [repair.subject]))
             known = in_cell.knows(session, repair.subject)
         if not known:
             advice = "delete it as its user would, unless that cell's database is to be restored"
-            why = f"{repair.why}, nor ever did; {advice}"
+            why = f"{repair.why}, and never did; {advice}"
             return RepairOutcome(repair, LEFT_ALONE, done=False, why=why)
-        done = buried and self._write(
-            lambda session: api_level.forget_buried(session, repair.subject, cell_uuid=cell_uuid)
+        done = deleted and self._write(
+            lambda session: api_level.forget_deleted(session, repair.subject, cell_uuid=cell_uuid)
         )
-        return _swapped(repair, "forgotten", done=done)
+        return _swapped(repair, "deleted", done=done)
 
     def _forget_unplaced(self, repair: Repair) -> RepairOutcome:
-        """No cell may have it: all are asked, and one that is away keeps it as it is."""
+        """Delete a mapping unless a cell has the instance; an unavailable cell fails the repair."""
         for cell in self._cells.all():
             with cell.database.read() as session:
                 if in_cell.knows(session, repair.subject):
                     return RepairOutcome(repair, NO_LONGER_SO)
         done = self._write(lambda session: api_level.forget_unplaced(session, repair.subject))
-        return _swapped(repair, "forgotten", done=done)
+        return _swapped(repair, "deleted", done=done)
 
     def _end_lease(self, repair: Repair) -> RepairOutcome:
         done = self._write(lambda session: api_level.end_lease(session, repair.subject))
@@ -335,10 +337,10 @@ def _failed(repair: Repair, error: exception.RoostError, *, what: str = "failed"
     return RepairOutcome(repair, what, done=False, why=f"{repair.why}; {error.message}")
 
 
-def _sent(some: Some, tell: Callable[[], object], what: str) -> Iterator[RepairOutcome]:
-    """Tell somebody of several repairs at once."""
+def _sent(some: Some, send: Callable[[], object], what: str) -> Iterator[RepairOutcome]:
+    """Send one message for several repairs, and yield their outcomes."""
     try:
-        tell()
+        send()
     except exception.RoostError as error:
         yield from (_failed(repair, error) for repair in some)
     else:
@@ -346,7 +348,7 @@ def _sent(some: Some, tell: Callable[[], object], what: str) -> Iterator[RepairO
 
 
 def _by(some: Some, *names: str) -> Iterator[tuple[tuple[Any, ...], list[Repair]]]:
-    """Return repairs by what they have in common."""
+    """Yield repairs grouped by the values of these fields."""
 
     def common(repair: Repair) -> tuple[Any, ...]:
         return tuple(str(getattr(repair, name)) for name in names)

@@ -1,4 +1,4 @@
-"""Compares what the parts of a deployment say: pure functions from a snapshot to findings."""
+"""Compares the states of the parts of a deployment: pure functions from a snapshot to findings."""
 
 import collections
 import dataclasses
@@ -18,7 +18,7 @@ STUCK_AFTER: Final = datetime.timedelta(minutes=2)
 
 @dataclasses.dataclass(frozen=True, order=True)
 class Finding:
-    """One thing that is wrong: of which kind, about what (a uuid or project), and how."""
+    """One inconsistency: its kind, its subject (a uuid or project), and details."""
 
     kind: str
     subject: str
@@ -26,7 +26,7 @@ class Finding:
 
 
 def compare(snapshot: Snapshot, *, kinds: Collection[str] | None = None) -> list[Finding]:
-    """Return all that is wrong (of these kinds, if some are named), by kind and subject."""
+    """Return all findings (of these kinds, if some are named), by kind and subject."""
     return sorted(
         Finding(kind, subject, detail)
         for kind, check in _CHECKS.items()
@@ -38,7 +38,7 @@ def compare(snapshot: Snapshot, *, kinds: Collection[str] | None = None) -> list
 def instances_without_claim(
     snapshot: Snapshot,
 ) -> Iterator[tuple[LiveInstance, str | None, str]]:
-    """Yield instances that hold no claim on their host, the host of the one they hold, and why."""
+    """Yield instances without a claim on their host, the host of their claim, and a reason."""
     for instance in snapshot.instances:
         if snapshot.claims is None or instance.host is None:
             continue
@@ -50,34 +50,34 @@ def instances_without_claim(
 
 
 def is_old(mapping: MappedInstance, instance: LiveInstance) -> bool:
-    """Tell whether a mapping has seen less than its cell has heard of: it is an old copy."""
+    """Return whether a mapping is an old copy: its cell has a later generation."""
     return mapping.turns < instance.turns
 
 
 def stray_claims(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
-    """Yield claims that no instance needs: its uuid, the host, and why."""
+    """Yield claims that no instance needs: the instance's uuid, the host, and a reason."""
     live = {instance.uuid: instance for instance in snapshot.instances}
     for uuid, host in (snapshot.claims or {}).items():
         if uuid in live:
             if live[uuid].host is None and live[uuid].vm_state == states.ERROR:
                 yield uuid, host, f"has a claim on {host}, but is in ERROR without a host"
-        elif uuid not in snapshot.wishes and not _unknown(snapshot, uuid):
+        elif uuid not in snapshot.build_requests and not _unknown(snapshot, uuid):
             yield uuid, host, f"has a claim on {host}, but does not live"
 
 
 def stray_ports(snapshot: Snapshot) -> Iterator[ServerPort]:
-    """Yield ports of Neutron whose instance is no more; nobody's, where a cell cannot be read.
+    """Yield ports of Neutron whose instance does not exist; none, if a cell cannot be read.
 
-    A port that none of us has marked may be any other service's, unless a cell has buried the
-    instance that it names. A mapping without instance is found as such, and decides nothing here.
+    A port without Roost's mark may be another service's, unless a cell has deleted the instance
+    that it names. A mapping without instance is a finding of its own, and decides nothing here.
     """
     if snapshot.unknown_cells:
         return
-    expected = {one.uuid for one in snapshot.instances} | snapshot.wishes.keys()
+    expected = {one.uuid for one in snapshot.instances} | snapshot.build_requests.keys()
     for port in snapshot.outside_ports.values():
         uuid = port.instance_uuid
-        unheard_of = port.made is not None and uuid not in snapshot.mappings
-        if uuid not in expected and (uuid in snapshot.buried or unheard_of):
+        unmapped = port.made is not None and uuid not in snapshot.mappings
+        if uuid not in expected and (uuid in snapshot.deleted_in_cell or unmapped):
             yield port
 
 
@@ -171,8 +171,8 @@ def _instances_without_mapping(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         mapping = snapshot.mappings.get(instance.uuid)
         if mapping is None:
             yield instance.uuid, f"lives in cell {instance.cell_uuid}, but is not mapped"
-        elif mapping.cell_uuid is None and instance.uuid not in snapshot.wishes:
-            why = "but is mapped to none, and nobody is asked to build it"
+        elif mapping.cell_uuid is None and instance.uuid not in snapshot.build_requests:
+            why = "but is mapped to none, and has no build request"
             yield instance.uuid, f"lives in cell {instance.cell_uuid}, {why}"
         elif mapping.cell_uuid not in (instance.cell_uuid, None):
             yield (
@@ -182,45 +182,45 @@ def _instances_without_mapping(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 
 def _mappings_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """One that is queued for delete may outlive its instance, until the sweeper comes by."""
+    """A mapping that is queued for delete may outlive its instance, until the next sweep."""
     live = {instance.uuid for instance in snapshot.instances}
     for uuid, mapping in snapshot.mappings.items():
         if uuid in live or mapping.queued_for_delete or _unknown(snapshot, uuid):
             continue
         if mapping.cell_uuid is not None:
             yield uuid, f"is mapped to cell {mapping.cell_uuid}, but does not live there"
-        elif uuid not in snapshot.wishes:
-            yield uuid, "is mapped to no cell, and nobody is asked to build it"
+        elif uuid not in snapshot.build_requests:
+            yield uuid, "is mapped to no cell, and has no build request"
 
 
-def _put_away_unlike_mapping(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """What is put away counts against no quota, so both must say the same.
+def _soft_deleted_unlike_mapping(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """A soft-deleted server counts against no quota, so mapping and cell must agree.
 
-    A cell hears of a turn after its mapping; so a mapping that knows less is an old copy.
+    A cell gets a generation after its mapping; so a mapping with an earlier one is an old copy.
     """
     for instance in snapshot.instances:
         mapping = snapshot.mappings.get(instance.uuid)
         if mapping is None or mapping.queued_for_delete:
             continue
         if is_old(mapping, instance):
-            yield instance.uuid, "was put away or restored since its mapping was written"
-        if is_old(mapping, instance) or mapping.unheard:
+            yield instance.uuid, "was soft-deleted or restored since its mapping was written"
+        if is_old(mapping, instance) or mapping.unsynced:
             continue
-        is_unavailable = instance.vm_state == states.SOFT_DELETED
-        if instance.task_state is None and is_unavailable and not mapping.put_away:
-            yield instance.uuid, "is put away, but its mapping counts it as in use"
-        elif instance.task_state is None and mapping.put_away and not is_unavailable:
-            yield instance.uuid, f"is {instance.vm_state}, but its mapping says it is put away"
+        is_soft_deleted = instance.vm_state == states.SOFT_DELETED
+        if instance.task_state is None and is_soft_deleted and not mapping.put_away:
+            yield instance.uuid, "is soft-deleted, but its mapping counts it as in use"
+        elif instance.task_state is None and mapping.put_away and not is_soft_deleted:
+            yield instance.uuid, f"is {instance.vm_state}, but its mapping says it is soft-deleted"
 
 
-def _wishes_stuck(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    for uuid, since in snapshot.wishes.items():
+def _build_requests_stuck(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    for uuid, since in snapshot.build_requests.items():
         if snapshot.now - since > STUCK_AFTER:
             yield uuid, f"has waited for a host since {since:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _tasks_held(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """They wait for an operator: an outage was long, or a backup was put back."""
+    """Yield tasks that wait for an operator, after a long outage or a restored backup."""
     yield from snapshot.held.items()
 
 
@@ -246,8 +246,8 @@ _CHECKS: Final[dict[str, Check]] = {
     "instances in two cells": _instances_in_two_cells,
     UNMAPPED: _instances_without_mapping,
     "mappings without instance": _mappings_without_instance,
-    "put away other than the mappings": _put_away_unlike_mapping,
-    "build requests stuck": _wishes_stuck,
+    "soft-deleted other than the mappings": _soft_deleted_unlike_mapping,
+    "build requests stuck": _build_requests_stuck,
     "tasks held": _tasks_held,
 }
 KINDS: Final = tuple(_CHECKS)

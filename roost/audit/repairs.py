@@ -1,7 +1,7 @@
-"""What would put right what an audit found: a pure function from a report.
+"""Plans the repairs of an audit's findings: a pure function from findings and a snapshot.
 
-What is under way sees to itself, so it is left alone; and what nobody can decide but people is left
-to them, with the reason.
+Instances with a task under way are left alone, since the task corrects them; findings that need a
+human decision are left to operators, with the reason.
 """
 
 import dataclasses
@@ -18,15 +18,15 @@ RESTORE: Final = "restore claim"
 RECOUNT_HOST: Final = "recount host"
 RECOUNT_PROJECT: Final = "recount project"
 FREE_PORT: Final = "free port"
-LET_GO: Final = "let go of port"
+RELEASE_PORT: Final = "release Neutron port"
 RECONCILE: Final = "reconcile host"
 MAP: Final = "map"
-END: Final = "end"
+END: Final = "delete"
 REMAP: Final = "map elsewhere"
-FORGET: Final = "forget mapping"
-TELL_CELL: Final = "tell its cell"
-CATCH_UP: Final = "let the mapping follow"
-END_LEASE: Final = "hand to a super-conductor"
+FORGET: Final = "delete mapping"
+SYNC_CELL: Final = "sync its cell"
+SYNC_MAPPING: Final = "sync its mapping"
+END_LEASE: Final = "leave to a super-conductor"
 LEAVE: Final = "leave alone"
 _TWINS: Final = "instances in two cells"
 _STRAYS: Final = "claims without instance"
@@ -34,10 +34,10 @@ _STRAYS: Final = "claims without instance"
 
 @dataclasses.dataclass(frozen=True, order=True)
 class Repair:
-    """One thing to be done: ``subject`` as in the finding, and on which host or in which cell.
+    """One repair: ``subject`` as in the finding, and its host or cell.
 
-    ``why`` says what is wrong; of what is left alone also why it is left. ``instance_uuid`` is
-    whose a port must still be.
+    ``why``: the finding's detail, and the reason if it is left alone. ``instance_uuid``: the
+    expected owner of a port.
     """
 
     subject: str
@@ -50,21 +50,21 @@ class Repair:
 
 
 def plan(findings: Sequence[Finding], snapshot: Snapshot) -> list[Repair]:
-    """Return what would put things right, in the order in which it is to be done.
+    """Return the repairs of findings, in the order in which they must be carried out.
 
-    Of an instance in two cells nothing is touched, whatever else seems wrong with it.
+    An instance in two cells is left alone, whatever other findings it has.
     """
     facts = _Facts(findings, snapshot)
-    made = {
+    planned = {
         repair
         for finding in findings
         if finding.kind == _TWINS or finding.subject not in facts.found(_TWINS)
         for repair in _REMEDIES[finding.kind](finding, facts)
     }
-    return sorted(made, key=_turn)
+    return sorted(planned, key=_sort_key)
 
 
-def _turn(repair: Repair) -> tuple[object, ...]:
+def _sort_key(repair: Repair) -> tuple[object, ...]:
     return (_ORDER.index(repair.action), repair.subject, repair.host or "", repair.why)
 
 
@@ -79,13 +79,13 @@ class _Facts:
         self.live: Mapping[str, LiveInstance] = {one.uuid: one for one in snapshot.instances}
 
     def found(self, kind: str) -> Collection[str]:
-        """Return what a kind of finding is about."""
+        """Return the subjects of a kind of findings."""
         return self._subjects.get(kind, ())
 
     def claimed(self, uuid: str) -> str | None:
         return (self.snapshot.claims or {}).get(uuid)
 
-    def homes(self, uuid: str) -> set[tuple[str, str]]:
+    def guest_hosts(self, uuid: str) -> set[tuple[str, str]]:
         """Return the cells and hosts that have a guest of this instance."""
         return {place for place, guests in self.snapshot.guests.items() if uuid in guests}
 
@@ -125,16 +125,16 @@ def _free_port(finding: Finding, facts: _Facts) -> Iterator[Repair]:
     if port is None:
         yield Repair(finding.subject, FREE_PORT, finding.detail)
     elif port.made is None:
-        yield _left(finding, "it bears no mark of Roost: its project may unbind or delete it")
-    elif port.instance_uuid not in facts.snapshot.buried:
+        yield _left(finding, "it has no mark of Roost: its project may unbind or delete it")
+    elif port.instance_uuid not in facts.snapshot.deleted_in_cell:
         yield _left(finding, "no cell has ever had that instance: it may be another deployment's")
     else:
         uuid = port.instance_uuid
-        yield Repair(finding.subject, LET_GO, finding.detail, instance_uuid=uuid)
+        yield Repair(finding.subject, RELEASE_PORT, finding.detail, instance_uuid=uuid)
 
 
 def _simply(action: str) -> _Remedy:
-    """Return the remedy for what needs nothing but the subject of its finding."""
+    """Return a remedy that needs only the subject of its finding."""
 
     def remedy(finding: Finding, _facts: _Facts) -> Iterator[Repair]:
         yield Repair(finding.subject, action, finding.detail)
@@ -143,13 +143,13 @@ def _simply(action: str) -> _Remedy:
 
 
 def _reconcile(finding: Finding, facts: _Facts) -> Iterator[Repair]:
-    """Let hosts see to guests that are not where they belong, and to those that are missing."""
+    """Reconcile the hosts with misplaced guests, or the host that lacks a guest."""
     instance = facts.live.get(finding.subject)
-    homes = facts.homes(finding.subject)
+    hosts = facts.guest_hosts(finding.subject)
     if instance is not None and instance.host is not None:
-        home = (instance.cell_uuid, instance.host)
-        homes = homes - {home} or {home}
-    for cell_uuid, host in sorted(homes):
+        own = (instance.cell_uuid, instance.host)
+        hosts = hosts - {own} or {own}
+    for cell_uuid, host in sorted(hosts):
         yield Repair(finding.subject, RECONCILE, finding.detail, host=host, cell_uuid=cell_uuid)
 
 
@@ -162,7 +162,7 @@ def _map(finding: Finding, facts: _Facts) -> Iterator[Repair]:
     in_cell = functools.partial(Repair, finding.subject, cell_uuid=instance.cell_uuid)
     if mapping is not None:
         yield in_cell(REMAP, finding.detail, before=mapping.cell_uuid)
-    elif facts.homes(finding.subject):
+    elif facts.guest_hosts(finding.subject):
         yield in_cell(MAP, finding.detail)
     elif finding.subject in facts.snapshot.deleted:
         yield in_cell(END, f"{finding.detail}: its user deleted it")
@@ -179,11 +179,11 @@ def _forget(finding: Finding, facts: _Facts) -> Iterator[Repair]:
     yield Repair(finding.subject, FORGET, finding.detail, cell_uuid=mapping.cell_uuid)
 
 
-def _tell_cell(finding: Finding, facts: _Facts) -> Iterator[Repair]:
-    """The later word is what users were answered by: the mapping's, unless it is an old copy."""
+def _sync(finding: Finding, facts: _Facts) -> Iterator[Repair]:
+    """Sync to the state that users saw last: the mapping's, unless the mapping is an old copy."""
     instance = facts.live[finding.subject]
     old = is_old(facts.snapshot.mappings[finding.subject], instance)
-    action = CATCH_UP if old else TELL_CELL
+    action = SYNC_MAPPING if old else SYNC_CELL
     yield Repair(finding.subject, action, finding.detail, cell_uuid=instance.cell_uuid)
 
 
@@ -191,9 +191,9 @@ def _leave_overdue(finding: Finding, facts: _Facts) -> Iterator[Repair]:
     if finding.subject in facts.found(_STRAYS):
         return  # it is released as such
     if finding.subject in facts.live:
-        yield _left(finding, "its host must confirm it: see that its roost-compute reports")
+        yield _left(finding, "its host must confirm it: check that its roost-compute reports")
     else:
-        yield _left(finding, "schedulers let go of it: see that one runs")
+        yield _left(finding, "schedulers release it: check that one runs")
 
 
 def _leave_held(finding: Finding, _facts: _Facts) -> Iterator[Repair]:
@@ -201,7 +201,7 @@ def _leave_held(finding: Finding, _facts: _Facts) -> Iterator[Repair]:
 
 
 def _leave_in_two_cells(finding: Finding, _facts: _Facts) -> Iterator[Repair]:
-    yield _left(finding, "which one is its user's is for people to say: look at both guests")
+    yield _left(finding, "an operator must decide which one its user works with: check both guests")
 
 
 def _left(finding: Finding, why: str, *, host: str | None = None) -> Repair:
@@ -221,12 +221,12 @@ _REMEDIES: Final[dict[str, _Remedy]] = {
     _TWINS: _leave_in_two_cells,
     UNMAPPED: _map,
     "mappings without instance": _forget,
-    "put away other than the mappings": _tell_cell,
+    "soft-deleted other than the mappings": _sync,
     "build requests stuck": _simply(END_LEASE),
     "tasks held": _leave_held,
 }
-# Claims go before others are made; counting comes after all that changes what is counted.
+# Claims are released before others are created; counting comes after all changes of the counts.
 _ORDER: Final[Sequence[str]] = (
-    *(MAP, REMAP, END, FORGET, RELEASE, RESTORE, FREE_PORT, LET_GO),
-    *(RECONCILE, TELL_CELL, CATCH_UP, END_LEASE, RECOUNT_HOST, RECOUNT_PROJECT, LEAVE),
+    *(MAP, REMAP, END, FORGET, RELEASE, RESTORE, FREE_PORT, RELEASE_PORT),
+    *(RECONCILE, SYNC_CELL, SYNC_MAPPING, END_LEASE, RECOUNT_HOST, RECOUNT_PROJECT, LEAVE),
 )

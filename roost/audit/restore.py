@@ -1,8 +1,8 @@
-"""Compares a cell's restored database with its hosts and the API level: what people have to decide.
+"""Compares a cell's restored database with its hosts and the API level, for operators to decide.
 
-For ``roost-manage cell after-restore``, once a backup was put back. Nothing is changed by it: hosts
-leave guests that were announced alone, whatever an old row says, and old tasks wait. So of what
-differs nothing is lost until somebody has looked at it.
+For ``roost-manage cell after-restore``, after a backup was restored. It changes nothing. Meanwhile
+hosts leave announced guests alone, whatever an old row says, and old tasks wait: so nothing is lost
+until an operator has decided.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from roost import states
 
 
 class CellRow(Protocol):
-    """A live instance, as its cell has it."""
+    """A live instance, by the row of its cell."""
 
     @property
     def uuid(self) -> str: ...
@@ -30,7 +30,7 @@ class CellRow(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class RestoreDifference:
-    """What differs about one server or host, and what an operator may do about it."""
+    """A difference of one server or host, and what an operator may do about it."""
 
     uuid: str | None
     host: str | None
@@ -47,7 +47,7 @@ _FETCH: Final = (
     "it will be in ERROR: save what its user needs from the guest, then openstack server rebuild"
     " (a new guest where its row is) or delete (which ends both)"
 )
-_CHOOSE: Final = "look which one its user works with, and end the other with the hypervisor's tools"
+_CHOOSE: Final = "check which one its user works with; end the other with the hypervisor's tools"
 _LOST: Final = (
     "it is of a build, or was created since: save what its user needs from the guest, then DELETE"
     " /servers/UUID, end the guest with the hypervisor's tools and restart its host's roost-compute"
@@ -60,50 +60,50 @@ def compare(
     *,
     mapped: Collection[str],
     silent: Collection[str] = (),
-    buried: Collection[str] = (),
+    deleted: Collection[str] = (),
 ) -> Iterator[RestoreDifference]:
-    """Yield what differs in one cell.
+    """Yield the differences of one cell.
 
-    :param rows: all that live
-    :param guests: of each host that answered
-    :param mapped: the instances that somebody has
-    :param silent: hosts that did not answer: who was not seen may be there
-    :param buried: guests whose rows say deleted: their hosts end them
+    :param rows: all live instances
+    :param guests: the guests of each host that answered
+    :param mapped: the instances that have a mapping
+    :param silent: hosts that did not answer: missing guests may be there
+    :param deleted: guests whose rows are deleted: their hosts end them
     """
     for host in sorted(silent):
         yield RestoreDifference(None, host, "it does not answer: its guests are unknown", _START)
-    homes: dict[str, list[str]] = {}
+    hosts_of: dict[str, list[str]] = {}
     for host in sorted(guests):
         for uuid in guests[host]:
-            homes.setdefault(uuid, []).append(host)
+            hosts_of.setdefault(uuid, []).append(host)
     for row in rows:
         if row.task_state != states.DELETING:
-            yield from _of_row(row, homes.get(row.uuid, []), mapped=mapped, silent=silent)
-    known = {row.uuid for row in rows}.union(buried)
-    for uuid in sorted(homes.keys() - known):
-        found = f"there is a guest on {_listed(homes[uuid])}, and no row"
-        yield RestoreDifference(uuid, homes[uuid][0], found, _LOST)
+            yield from _of_row(row, hosts_of.get(row.uuid, []), mapped=mapped, silent=silent)
+    known = {row.uuid for row in rows}.union(deleted)
+    for uuid in sorted(hosts_of.keys() - known):
+        found = f"there is a guest on {_listed(hosts_of[uuid])}, and no row"
+        yield RestoreDifference(uuid, hosts_of[uuid][0], found, _LOST)
 
 
 def _of_row(
-    row: CellRow, homes: Sequence[str], *, mapped: Collection[str], silent: Collection[str]
+    row: CellRow, hosts: Sequence[str], *, mapped: Collection[str], silent: Collection[str]
 ) -> Iterator[RestoreDifference]:
-    if len(homes) > 1:
-        found = f"there are guests on {_listed(homes)}"
+    if len(hosts) > 1:
+        found = f"there are guests on {_listed(hosts)}"
         yield RestoreDifference(row.uuid, row.host, found, _CHOOSE)
-    elif homes and row.host != homes[0]:
-        found = f"its guest is on {homes[0]}"
+    elif hosts and row.host != hosts[0]:
+        found = f"its guest is on {hosts[0]}"
         yield RestoreDifference(row.uuid, row.host, found, _FETCH)
-    elif not homes and row.host not in silent and row.uuid not in mapped:
+    elif not hosts and row.host not in silent and row.uuid not in mapped:
         found = "it has neither guest nor mapping: it was deleted since"
         yield RestoreDifference(row.uuid, row.host, found, _END)
-    elif not homes and row.host not in silent and _is_to_have_guest(row):
-        yield RestoreDifference(row.uuid, row.host, "its guest is gone", _REBUILD)
+    elif not hosts and row.host not in silent and _must_have_guest(row):
+        yield RestoreDifference(row.uuid, row.host, "its guest is missing", _REBUILD)
 
 
-def _is_to_have_guest(row: CellRow) -> bool:
+def _must_have_guest(row: CellRow) -> bool:
     return row.task_state is None and row.vm_state in states.WITH_GUEST
 
 
-def _listed(homes: Sequence[str]) -> str:
-    return " and ".join(homes)
+def _listed(hosts: Sequence[str]) -> str:
+    return " and ".join(hosts)

@@ -1,8 +1,8 @@
-"""What all parts of a deployment say at one moment, of all instances or of some.
+"""The states of all parts of a deployment at one time, of all instances or of some.
 
-``Snapshot`` is what ``findings.py`` compares and ``collector.py`` fills. A ``Ledger`` in it is what
-the schedulers say: claims, those that were reserved for too long, and nodes that count other
-amounts as in use than their claims hold.
+``collector.py`` fills a ``Snapshot``, ``findings.py`` compares it. Its ``Ledger`` has the
+schedulers' data: claims, those that were reserved for too long, and nodes whose usage differs from
+the sum of their claims.
 """
 
 import dataclasses
@@ -15,15 +15,15 @@ from roost.db.spans import UuidRange
 from roost.external.neutron_ports import ServerPort
 
 RESOURCES: Final = ("vcpus", "pcpus", "memory_mb", "disk_gb", "instances")
-GRACE: Final = datetime.timedelta(minutes=1)  # schedulers look for old reservations now and then
+GRACE: Final = datetime.timedelta(minutes=1)  # schedulers delete old reservations periodically
 
 Node = tuple[str, str]  # a host and its node
-Amounts = tuple[int, ...]  # so much of each of RESOURCES
+Amounts = tuple[int, ...]  # amounts of RESOURCES, in that order
 Claim = Mapping[str, Any]
 
 
 class ClaimLister(Protocol):
-    """What an audit needs of the schedulers' client."""
+    """The methods of the schedulers' client that an audit uses."""
 
     def check(self, context: RequestContext) -> None: ...
 
@@ -40,11 +40,11 @@ class ClaimLister(Protocol):
 
 @dataclasses.dataclass
 class Ledger:
-    """Claims and what is made of them.
+    """Claims and what follows from them.
 
-    ``hosts`` has the host of each instance's claim; ``overdue`` those claims that no host has
-    confirmed for too long, with their time; ``miscounted`` the nodes of which another amount is in
-    use than their claims hold: used, claimed.
+    ``hosts`` has the host of each instance's claim; ``overdue`` the claims that no host has
+    confirmed for too long, with their creation times; ``miscounted`` the nodes whose usage differs
+    from the sum of their claims: used, claimed.
     """
 
     hosts: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -53,9 +53,9 @@ class Ledger:
 
     @classmethod
     def of(cls, claims: Sequence[Claim], *, lifetime: datetime.timedelta | None = None) -> "Ledger":
-        """Return what claims say.
+        """Return the ledger of claims.
 
-        :param lifetime: claims that are still reserved must be younger; None: not looked at
+        :param lifetime: claims that are still reserved must be younger; None: not checked
         """
         return cls(
             hosts={claim["instance_uuid"]: claim["host"] for claim in claims},
@@ -82,7 +82,7 @@ class Stream:
 def miscounted(
     schedulers: ClaimLister, context: RequestContext
 ) -> dict[Node, tuple[Amounts, Amounts]]:
-    """Return the nodes that do not count as in use what their claims hold: used, claimed."""
+    """Return the nodes whose usage differs from the sum of their claims: used, claimed."""
     return {
         (row["host"], row["node"]): (_amounts(row["used"]), _amounts(row["claimed"]))
         for row in schedulers.list_miscounted(context)
@@ -106,10 +106,10 @@ _LONG_AGO: Final = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
 
 class MappedInstance(Protocol):
-    """Where an instance is said to be; None: nowhere yet.
+    """The mapping of an instance to its cell; None: not placed yet.
 
-    ``put_away``: its user has deleted it and can restore it; ``unheard``: its cell may not know.
-    ``turns``: how often that has changed.
+    ``put_away``: it is soft-deleted; ``unsynced``: its cell may not have that state.
+    ``turns``: the generation of that state.
     """
 
     @property
@@ -122,7 +122,7 @@ class MappedInstance(Protocol):
     def put_away(self) -> bool: ...
 
     @property
-    def unheard(self) -> bool: ...
+    def unsynced(self) -> bool: ...
 
     @property
     def turns(self) -> int: ...
@@ -130,9 +130,9 @@ class MappedInstance(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class LiveInstance:
-    """An instance that is not buried, as its cell knows it.
+    """An instance that is not deleted, by the row of its cell.
 
-    ``turns``: the latest of which it has heard, of those in which it is put away and restored.
+    ``turns``: the latest generation of its soft deletes and restores that the cell has.
     """
 
     uuid: str
@@ -145,27 +145,27 @@ class LiveInstance:
 
 @dataclasses.dataclass
 class Snapshot:
-    """What everybody says.
+    """The states of all parts.
 
-    ``wishes`` are build requests, with the time they were made, and ``now`` is when the API
-    database was read, by the same clock, its own; ``guests`` uuids by (cell uuid, host); ``claims``
-    hosts by instance (None: the schedulers could not be asked), and ``ledger`` what else they say
-    of claims. ``outside_ports`` are Neutron's by id, and ``buried`` those of their instances that a
-    cell knows to be no more. ``deleted`` are those of the instances that their users have deleted,
-    by the API database, and ``held`` says of instances whose tasks wait for an operator, how. Of
-    ``unknown_cells`` the database could not be read, so that nothing can be said about them.
+    ``build_requests`` has their creation times, and ``now`` the time when the API database was
+    read, both by the clock of that database; ``guests`` uuids by (cell uuid, host); ``claims``
+    hosts by instance (None: the schedulers could not be asked), and ``ledger`` further data of
+    claims. ``outside_ports`` are Neutron's by id, and ``deleted_in_cell`` those of their instances
+    that a cell has deleted. ``deleted`` are the instances that their users have deleted, by the API
+    database, and ``held`` describes tasks that wait for an operator, by instance.
+    ``unknown_cells`` are cells whose database could not be read, so their instances are unknown.
     """
 
     instances: list[LiveInstance] = dataclasses.field(default_factory=list)
     mappings: dict[str, MappedInstance] = dataclasses.field(default_factory=dict)
-    wishes: dict[str, datetime.datetime] = dataclasses.field(default_factory=dict)
+    build_requests: dict[str, datetime.datetime] = dataclasses.field(default_factory=dict)
     now: datetime.datetime = _LONG_AGO
     claims: dict[str, str] | None = None
     ledger: Ledger = dataclasses.field(default_factory=Ledger)
     guests: dict[tuple[str, str], set[str]] = dataclasses.field(default_factory=dict)
     orphaned_ports: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     outside_ports: dict[str, ServerPort] = dataclasses.field(default_factory=dict)
-    buried: set[str] = dataclasses.field(default_factory=set)
+    deleted_in_cell: set[str] = dataclasses.field(default_factory=set)
     deleted: set[str] = dataclasses.field(default_factory=set)
     held: dict[str, str] = dataclasses.field(default_factory=dict)
     quota_used: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)

@@ -114,7 +114,7 @@ def put_away(world, *, row=states.SOFT_DELETED):
     uuid = world.servers[0]
     with world.api_db.begin() as session:
         mappings.soft_delete(session, uuid)
-        mappings.note_heard(session, uuid, turn=1)
+        mappings.note_synced(session, uuid, turn=1)
     mine = INSTANCES.c.uuid == uuid
     values = {"vm_state": row, "soft_deleted_at": NOW, "turns": 1}
     world.write(sa.update(INSTANCES).where(mine).values(values), world.databases[CELL1])
@@ -128,7 +128,7 @@ def map_what_is_put_away_as_in_use(world):
     put_away(world)
     with world.api_db.begin() as session:
         mappings.take_back(session, world.servers[0], turn=1, defaults=UNLIMITED)
-        mappings.note_heard(session, world.servers[0], turn=2)
+        mappings.note_synced(session, world.servers[0], turn=2)
 
 
 def lose_the_mapping_of_what_is_put_away(world):
@@ -162,8 +162,8 @@ def lose_a_wish(world):
         (map_nowhere, ["instances without mapping"]),
         (bury_behind_the_back, ["mappings without instance"]),
         (lose_a_wish, ["mappings without instance"]),
-        (map_what_is_in_use_as_put_away, ["put away other than the mappings"]),
-        (map_what_is_put_away_as_in_use, ["put away other than the mappings"]),
+        (map_what_is_in_use_as_put_away, ["soft-deleted other than the mappings"]),
+        (map_what_is_put_away_as_in_use, ["soft-deleted other than the mappings"]),
         (lose_the_mapping_of_what_is_put_away, ["instances without mapping"]),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
@@ -201,7 +201,7 @@ def test_what_its_mapping_denies_is_told_to_its_cell_in_a_turn_that_is_news(worl
     put_away(world, row=states.ACTIVE)
     world.repair()
     with world.api_db.read() as session:
-        ((_, found),) = mappings.list_unheard(session)
+        ((_, found),) = mappings.list_unsynced(session)
     assert (found.instance_uuid, found.turns) == (world.servers[0], 2)
 
 
@@ -219,12 +219,12 @@ def test_an_old_mapping_follows_what_its_cell_has_heard_since(world, said, heard
         put_away(world)
     away = heard == states.SOFT_DELETED
     let_the_cell_hear(world, turns=7, vm_state=heard, soft_deleted_at=NOW if away else None)
-    assert world.found() == ["put away other than the mappings"]
+    assert world.found() == ["soft-deleted other than the mappings"]
     assert all(outcome.done for outcome in world.repair())
     assert world.found() == []
     with world.api_db.read() as session:
         found = instance_mappings.get(session, world.servers[0])
-        assert mappings.list_unheard(session) == []
+        assert mappings.list_unsynced(session) == []
     assert (found.put_away_at, found.turns) == (NOW if away else None, 7)
 
 
@@ -272,7 +272,8 @@ def test_what_only_people_can_decide_is_left_with_the_reason(world):
         instance.host = instance.node = "h2"
         instances.create(session, instance)
     outcomes = world.repair()
-    assert "for people to say" in str([outcome.why for outcome in outcomes if not outcome.done])
+    reasons = [outcome.why for outcome in outcomes if not outcome.done]
+    assert "an operator must decide" in str(reasons)
     assert "instances in two cells" in world.found()
 
 

@@ -1,4 +1,4 @@
-"""``roost-manage cell after-restore``: a database that was put back, compared with its hosts."""
+"""``roost-manage cell after-restore``: compares a restored database with the cell's hosts."""
 
 import dataclasses
 from collections.abc import Collection, Iterator, Sequence
@@ -29,11 +29,11 @@ _AT_ONCE: Final = 1000
 def after_restore(
     deployment: Deployment, context: click.Context, *, name: str | None, as_json: bool
 ) -> None:
-    """Compare cells whose database was put back with their hosts and with the API level.
+    """Compare cells with a restored database with their hosts and with the API level.
 
     Run it while the hosts are up and before the conductors of the cell are started. It changes
-    nothing: of what differs it says what there is, and what may be done about it once the
-    conductors are up. See doc/restore. Exits with 1 when anything differs.
+    nothing: it lists the differences, and what can be done about them once the conductors are up.
+    See doc/restore. Exits with 1 when anything differs.
     """
     rows: list[dict[str, Any]] = []
     for cell in deployment.named_cells(name):
@@ -56,12 +56,12 @@ def _differences(deployment: Deployment, cell: Cell) -> Iterator[restore.Restore
         guests,
         mapped=_mapped(deployment, sorted(live)),
         silent=hosts - guests.keys(),
-        buried=_known(cell, sorted({uuid for some in guests.values() for uuid in some} - live)),
+        deleted=_known(cell, sorted({uuid for some in guests.values() for uuid in some} - live)),
     )
 
 
 def _hosts(deployment: Deployment, cell: Cell) -> set[str]:
-    """Return the hosts that the cell knows, and those that were mapped to it since."""
+    """Return the hosts in the cell's database, and those that were mapped to it since."""
     if cell.is_cell0:
         return set()
     with deployment.checked(cell).read() as session:
@@ -80,7 +80,7 @@ def _ask(cell: Cell, hosts: Collection[str]) -> dict[str, set[str]]:
 
 
 def _known(cell: Cell, uuids: Sequence[str]) -> set[str]:
-    """Return those of these instances of which the cell has a row, if only a deleted one."""
+    """Return those of these instances that have a row in the cell, if only a deleted one."""
     found: set[str] = set()
     for some in _batched(uuids):
         with cell.database.read() as session:
@@ -89,7 +89,7 @@ def _known(cell: Cell, uuids: Sequence[str]) -> set[str]:
 
 
 def _mapped(deployment: Deployment, uuids: Sequence[str]) -> set[str]:
-    """Return those of these instances that somebody has."""
+    """Return those of these instances that have an instance mapping."""
     found: set[str] = set()
     for some in _batched(uuids):
         with deployment.api_database.read() as session:

@@ -61,8 +61,8 @@ def test_a_server_that_is_put_away_and_a_mapping_that_is_not_are_found(vm_state,
     found = audit.compare(
         healthy(instances=away(vm_state=vm_state), mappings={ONE: mapping(**said)})
     )
-    assert [finding.kind for finding in found] == ["put away other than the mappings"]
-    for more in ({"unheard": True}, {"queued": True}):
+    assert [finding.kind for finding in found] == ["soft-deleted other than the mappings"]
+    for more in ({"unsynced": True}, {"queued": True}):
         told = mapping(**said, **more)
         assert kinds(healthy(instances=away(vm_state=vm_state), mappings={ONE: told})) == []
 
@@ -114,7 +114,7 @@ AN_HOUR_AGO = utcnow() - datetime.timedelta(hours=1)
         ({"mappings": {ONE: mapping(cell=None)}}, ["instances without mapping"]),
         ({"mappings": {ONE: mapping(), TWO: mapping()}}, ["mappings without instance"]),
         ({"mappings": {ONE: mapping(), TWO: mapping(cell=None)}}, ["mappings without instance"]),
-        ({"wishes": {TWO: AN_HOUR_AGO}, "now": utcnow()}, ["build requests stuck"]),
+        ({"build_requests": {TWO: AN_HOUR_AGO}, "now": utcnow()}, ["build requests stuck"]),
     ],
 )
 def test_a_disagreement_is_found(changes, expected):
@@ -159,7 +159,7 @@ def test_what_is_under_way_or_unknown_is_no_finding(changes):
     [{"mappings": {ONE: mapping(), TWO: mapping(cell=None)}}, {"claims": {ONE: "h1", TWO: "h2"}}],
 )
 def test_a_fresh_build_request_is_no_finding(changes):
-    assert kinds(healthy(wishes={TWO: utcnow()}, now=utcnow(), **changes)) == []
+    assert kinds(healthy(build_requests={TWO: utcnow()}, now=utcnow(), **changes)) == []
 
 
 def test_nothing_is_found_about_a_cell_that_could_not_be_read():

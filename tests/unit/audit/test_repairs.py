@@ -51,7 +51,7 @@ def test_what_is_under_way_is_left_alone(task, claims):
 
 
 def test_a_wish_keeps_its_claim():
-    assert told(claims={ONE: "h1", TWO: "h1"}, wishes={TWO: utcnow()}) == []
+    assert told(claims={ONE: "h1", TWO: "h1"}, build_requests={TWO: utcnow()}) == []
 
 
 def test_nothing_is_done_about_a_cell_that_could_not_be_read():

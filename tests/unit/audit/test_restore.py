@@ -58,7 +58,7 @@ def test_a_guest_that_is_gone_is_told_of_servers_at_rest():
     resting, building = Row(), Row(vm_state=states.BUILDING, task_state=states.SPAWNING)
     failed, ending = Row(vm_state=states.ERROR), Row(task_state=states.DELETING)
     rows = [resting, building, failed, ending]
-    assert told(rows, {"h1": []}) == [(resting.uuid, "h1", "its guest is gone")]
+    assert told(rows, {"h1": []}) == [(resting.uuid, "h1", "its guest is missing")]
 
 
 def test_a_host_that_does_not_answer_is_told_and_nothing_concluded_from_it():
@@ -77,6 +77,6 @@ def test_one_silent_host_hides_nothing_of_the_others():
 
 def test_a_guest_without_a_row_is_told_unless_its_row_says_deleted():
     lost, buried = a_uuid(), a_uuid()
-    (found,) = compare([], {"h1": [lost, buried]}, buried=[buried])
+    (found,) = compare([], {"h1": [lost, buried]}, deleted=[buried])
     assert (found.uuid, found.found) == (lost, "there is a guest on h1, and no row")
     assert "save what its user needs" in found.advice
