@@ -1,9 +1,9 @@
 """Roost: a compute control plane that asks cells of hosts to run servers.
 
-The daemons are put together in ``cmd/`` and talk by the interfaces of ``rpc/``. A boot goes
+``cmd/`` assembles the daemons; they communicate by the interfaces of ``rpc/``. A boot goes
 through ``api/servers/create.py``, ``conductor/super/boot.py``, ``scheduler/``,
 ``compute/build.py``, and ``conductor/cell/reschedule.py`` where a host fails. All SQL is in
-``db/``, what crosses the wire in ``objects/``, what may follow what in ``states.py``. A room
-imports only from the floors below it: ``setup.cfg`` has them, from ``rig`` at the top to
+``db/``, the values sent over the bus in ``objects/``, the state transitions in ``states.py``. A
+package imports only from the layers below it: ``setup.cfg`` lists them, from ``rig`` at the top to
 ``context.py`` and ``exception.py``.
 """

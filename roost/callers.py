@@ -1,7 +1,7 @@
-"""Who sent a message, by the user of the bus that the broker vouches for.
+"""The sender of a message, by the user of the bus that the broker authenticated.
 
-Names of users tell what they are: the API level's are listed in ``[bus] api_users``; ``CELL~HOST``
-is one host of a cell, and any other the whole cell of that name: its cell-conductors.
+The name of a user says what it is: the API level's are listed in ``[bus] api_users``; ``CELL~HOST``
+is one host of a cell, and any other name is the cell of that name: its cell-conductors.
 """
 
 import enum
@@ -9,25 +9,25 @@ from collections.abc import Collection
 from typing import Final, NamedTuple
 
 SEPARATOR: Final = "~"
-BUS_USER: Final = "bus_user"  # travels beside the context: who the bus says has sent a message
+BUS_USER: Final = "bus_user"  # sent with the context: the authenticated sender of a message
 
 
 class Level(enum.Enum):
-    """What a user of a bus speaks for."""
+    """The part of a deployment that a user of a bus represents."""
 
     API = "API level"
     CELL = "cell-conductors"
     HOST = "hosts"
-    PEER = "whoever has the user of the receiver"
-    UNKNOWN = "nobody"
+    PEER = "processes with the receiver's user"
+    UNKNOWN = "unauthenticated"
 
 
 class MessageSender(NamedTuple):
-    """Who sent a message.
+    """The sender of a message.
 
-    :ivar user: of the bus; None: the bus vouches for nobody
-    :ivar cell: the user of its cell, for a cell or a host; None: it is not confined to one
-    :ivar host: None: it is not confined to one
+    :ivar user: of the bus; None: the bus does not authenticate senders
+    :ivar cell: the user of its cell, for a cell or a host; None: not limited to one cell
+    :ivar host: None: not limited to one host
     """
 
     level: Level
@@ -40,9 +40,9 @@ OURSELVES: Final = MessageSender(Level.PEER, None)
 
 
 class Callers:
-    """Tells callers by their users, as a receiver sees them.
+    """Identifies senders by their users, from the view of a receiver.
 
-    :param own: the receiver's own user; who comes as the same may do what the receiver may
+    :param own: the receiver's own user; senders with the same have the receiver's rights
     :param api_users: those of the API level
     """
 
@@ -56,7 +56,7 @@ class Callers:
         return None if self.own is None else self.own.partition(SEPARATOR)[0]
 
     def identify(self, user: str | None) -> MessageSender:
-        """Return who a user is."""
+        """Return the sender that has a user."""
         if user == self.own:
             return MessageSender(Level.PEER, user)
         if user is None:

@@ -1,11 +1,11 @@
-"""What keeps something that does not answer from costing more than one bounded wait.
+"""Circuit breakers: a peer that does not answer costs no more than one bounded wait.
 
-A breaker stands before one thing that is called: a database, a bus, a service, a host. *Closed*, it
-lets all calls pass. The first failure *opens* it: from then on all are refused at once, and those
-who wait for their turn as well. Then, *half open*, it is found out in pauses whether there is an
-answer; when there is, the breaker closes. With a probe a thread of its own does so, and no request
-pays for it. Without one (only a user's request knows what to ask of a service, and with which
-token) the first call after a pause is let through, and the others follow its answer.
+A breaker guards the calls of one peer: a database, a bus, a service, a host. *Closed*, it lets all
+calls pass. The first failure *opens* it: from then on all calls are refused at once, queued ones as
+well. Then, *half open*, it tries at intervals whether the peer answers; when it does, the breaker
+closes. With a probe, a thread of its own tries, at no cost for requests. Without one (only a user's
+request has the call and the token for a service) the first call after a pause is the trial, and its
+result decides for the others.
 """
 
 import contextlib
@@ -19,13 +19,13 @@ from typing import Final
 from roost import concurrency, exception
 
 LOG = logging.getLogger(__name__)
-CROWD: Final = 4  # as many may wait for what has fallen silent, before it is given up
-PAUSE: Final = 5.0  # seconds; api/faults.py tells users to come again after as many
+CROWD: Final = 4  # calls that may wait for a silent peer before more are refused
+PAUSE: Final = 5.0  # seconds; the same as Retry-After in api/faults.py
 FOREVER: Final = float("inf")
 
 
 class GuardedCall:
-    """One call, from the moment it was let in."""
+    """One call, from the moment it was admitted."""
 
     def __init__(self, begun: float, timeout: float) -> None:
         self.begun = begun
@@ -33,7 +33,7 @@ class GuardedCall:
         self.failure: str | None = None
 
     def blame(self, reason: object) -> None:
-        """Say that what was called does not answer; nothing else that fails counts."""
+        """Record that the peer did not answer; no other failure counts."""
         self.failure = str(reason)
 
 
@@ -42,20 +42,20 @@ class _Open:
     since: float
     reason: str
     until: float
-    trial: GuardedCall | None = None  # lets the others follow
+    trial: GuardedCall | None = None  # its result decides for the others
 
 
 class CircuitBreaker:
-    """Lets calls of ``name`` pass while it answers.
+    """Lets calls of the peer ``name`` pass while it answers.
 
-    :param probe: raises while it does not answer; takes a bounded time
-    :param timeout: seconds that a call may wait for its turn, and take
-    :param places: how many may be inside; others wait for their turn
+    :param probe: raises while the peer does not answer; takes a bounded time
+    :param timeout: seconds that a call may wait for a slot, and take
+    :param places: the number of simultaneous calls; others wait
     :param pause: seconds between the first two probes; each next pause is twice as long
     :param longest_pause: None: all pauses are as long as the first
     :param clock: seconds, as ``time.monotonic`` has them
-    :param spawn: runs the probing in a thread of its own
-    :param wait: waits between two probes; True: there are to be no more
+    :param spawn: runs the probes in a thread of its own
+    :param wait: waits between two probes; True: stop probing
     """
 
     def __init__(
@@ -91,22 +91,22 @@ class CircuitBreaker:
         return self._open is not None
 
     def check(self) -> None:
-        """Raise :class:`roost.exception.Away` while no call would pass."""
+        """Raise :class:`roost.exception.Away` if calls are refused now."""
         found = self._open
         if found is None:
             return
         now = self._clock()
         if self._probe is not None or found.trial is not None or now < found.until:
             raise exception.Away(
-                f"{self.name} is away, for {now - found.since:.1f} s now: {found.reason}"
+                f"{self.name} is unavailable, for {now - found.since:.1f} s now: {found.reason}"
             )
 
     @contextlib.contextmanager
     def passing(self, timeout: float | None = None) -> Iterator[GuardedCall]:
-        """Let one call pass; it says by :meth:`GuardedCall.blame` when there was no answer.
+        """Let one call pass; it reports a missing answer by :meth:`GuardedCall.blame`.
 
         :param timeout: of this call, where each has its own
-        :raises roost.exception.Away: at once, when there would be no answer; nothing was done
+        :raises roost.exception.Away: at once, while the peer does not answer; nothing was done
         """
         call = self._enter(self._timeout if timeout is None else timeout)
         try:
@@ -115,13 +115,13 @@ class CircuitBreaker:
             self._leave(call)
 
     def trip(self, reason: object) -> None:
-        """Say that there was no answer to what has not passed here."""
+        """Open the breaker after a call that did not pass here got no answer."""
         with self._change:
             if self._open is None and not self._stopping.is_set():
                 self._give_up(str(reason))
 
     def close(self) -> None:
-        """Probe no more."""
+        """Stop probing."""
         self._stopping.set()
 
     def _enter(self, timeout: float) -> GuardedCall:
@@ -132,7 +132,7 @@ class CircuitBreaker:
             while len(self._inside) >= self._places:
                 left = until - self._clock()
                 if left <= 0 or not self._change.wait(left):
-                    raise exception.Away(f"{self.name} is too busy: {len(self._inside)} are inside")
+                    raise exception.Away(f"{self.name} is too busy: {len(self._inside)} calls")
                 self.check()
             call = GuardedCall(self._clock(), timeout)
             self._inside.add(call)
@@ -141,13 +141,13 @@ class CircuitBreaker:
             return call
 
     def _refuse_a_crowd(self) -> None:
-        """Keep threads away from what lets nobody go: it may be away, and nobody knows yet."""
+        """Refuse more calls of a silent peer, before the first of them has timed out."""
         if self._open is not None or len(self._inside) < CROWD:
             return
         oldest = min(self._inside, key=lambda call: call.begun)
         silent = self._clock() - max(oldest.begun, self._last_answer)
         if silent > oldest.timeout / 2:
-            raise exception.Away(f"{self.name} has not answered anybody for {silent:.1f} s")
+            raise exception.Away(f"{self.name} has not answered any call for {silent:.1f} s")
 
     def _leave(self, call: GuardedCall) -> None:
         with self._change:
@@ -164,7 +164,7 @@ class CircuitBreaker:
                 found.trial, found.until = None, self._clock() + self._pause
 
     def _give_up(self, reason: str) -> None:
-        LOG.warning("%s is away, doing without it: %s", self.name, reason)
+        LOG.warning("%s is unavailable, doing without it: %s", self.name, reason)
         now = self._clock()
         self._open = _Open(now, reason, until=now + self._pause)
         self._change.notify_all()
@@ -172,7 +172,7 @@ class CircuitBreaker:
             self._spawn(self._look)
 
     def _look(self) -> None:
-        """Probe until there is an answer: the first time at once, as it may be an accident."""
+        """Probe until the peer answers: the first time at once, as the failure may be transient."""
         pause = self._pause
         while not self._answers():
             if self._wait(pause):
@@ -186,9 +186,9 @@ class CircuitBreaker:
             if self._probe is not None:
                 self._probe()
         except exception.RoostError as error:
-            LOG.debug("%s is still away: %s", self.name, error.message)
+            LOG.debug("%s is still unavailable: %s", self.name, error.message)
         except Exception:
-            LOG.exception("%s cannot be asked whether it is back", self.name)
+            LOG.exception("the probe of %s failed", self.name)
         else:
             return True
         return False

@@ -1,12 +1,12 @@
-"""The clock of this machine that nobody sets, and that goes on while the machine is suspended.
+"""A monotonic clock of this machine that goes on while the machine is suspended.
 
-What is right until a moment (a lease, a deadline, a token that was looked at) is measured by it:
-``time.monotonic`` stands still meanwhile, and a machine that wakes would take all of it for good.
+Use it for everything with an expiry (a lease, a deadline, a validated token): ``time.monotonic``
+stops during a suspend, so that a machine that wakes would take all of them for valid.
 """
 
 import time
 
 
 def boot_clock() -> float:
-    """Return seconds since the machine was booted, those included for which it was suspended."""
+    """Return seconds since the machine booted, including the time it was suspended."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)

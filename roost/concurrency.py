@@ -1,9 +1,9 @@
-"""The one seam that picks native threads or eventlet, before anything else is imported.
+"""Selects native threads or eventlet, before anything else is imported.
 
 Every entry point calls :func:`select` as its first statement: eventlet must patch the standard
 library before other modules bind ``threading.Lock``, ``socket.socket`` or ``time.sleep``, and
-oslo.service locks in a backend when it is first imported. So the choice cannot wait for
-oslo.config: it is read by a bare look at the same files and arguments.
+oslo.service fixes its backend when it is first imported. So the choice cannot wait for
+oslo.config: this module parses the same files and arguments itself.
 """
 
 import configparser
@@ -27,11 +27,11 @@ T = TypeVar("T")
 
 
 def select(arguments: Sequence[str] | None = None, mode: str | None = None) -> str:
-    """Choose for this process; a second call must agree with the first, or say nothing.
+    """Select the mode of this process; a second call must agree with the first, or give no mode.
 
     :param arguments: the command line, searched for ``--config-file`` and ``--config-dir``; None:
         this process's, if nothing was chosen yet
-    :param mode: overrules environment and files
+    :param mode: overrides environment and files
     :raises RuntimeError: when the choice is unknown, contradicts an earlier one or comes too late
     """
     if _selected and mode is None and arguments is None:
@@ -43,7 +43,7 @@ def select(arguments: Sequence[str] | None = None, mode: str | None = None) -> s
         return mode
     if mode not in MODES:
         raise RuntimeError(f"concurrency must be threading or eventlet, not {mode!r}")
-    # Libraries import eventlet even where native threads were chosen; an operator can do nothing.
+    # Libraries import eventlet even with native threads; the warning is of no use to operators.
     warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
     if mode == EVENTLET:
         _patch()
@@ -57,9 +57,9 @@ def select(arguments: Sequence[str] | None = None, mode: str | None = None) -> s
 
 
 def _load_unused_eventlet() -> None:
-    """Let futurist load eventlet, as it always does, without its resolver of names.
+    """Let futurist load eventlet, as it always does, without its DNS resolver.
 
-    That is most of it, a quarter of a second of each start. What we start is told nothing of this.
+    Loading that takes a quarter of a second at each start. Child processes do not inherit this.
     """
     before = os.environ.get(_NO_RESOLVER)
     os.environ[_NO_RESOLVER] = "yes"
@@ -87,16 +87,16 @@ def executor(max_workers: int) -> futures.Executor:
 
 
 def abandonable(work: Callable[[], T], *, name: str) -> futures.Future[T]:
-    """Run something in a thread of its own that nobody need wait for: it keeps no process alive.
+    """Run ``work`` in a daemon thread, which does not keep the process alive.
 
-    :returns: its result, or what it raised, for those who do wait, or for as long as they care to
+    :returns: its result or exception, for callers who wait, with or without a timeout
     """
     result: futures.Future[T] = futures.Future()
 
     def run() -> None:
         try:
             result.set_result(work())
-        except Exception as error:  # noqa: BLE001 - whoever waits for the result gets it
+        except Exception as error:  # noqa: BLE001 - raised in the caller that waits for the result
             result.set_exception(error)
 
     threading.Thread(target=run, name=name, daemon=True).start()
@@ -113,10 +113,10 @@ def _patch() -> None:
 
 
 def _configured(arguments: Sequence[str]) -> str:
-    """Return what environment and files choose.
+    """Return the mode of the environment or the files.
 
-    What cannot be read, or is no mode, counts as silence: oslo.config will soon read the same, and
-    tell it in better words.
+    Unreadable files and invalid modes are ignored: oslo.config will read the same soon, with
+    better error messages.
     """
     chosen = os.environ.get(ENVIRONMENT) or _in_files(_config_files(arguments))
     return chosen if chosen in MODES else THREADING
@@ -141,8 +141,8 @@ def _config_files(arguments: Sequence[str]) -> list[pathlib.Path]:
 
 
 def _values(arguments: Sequence[str], option: str) -> list[str]:
-    found = [word.split("=", 1)[1] for word in arguments if word.startswith(option + "=")]
-    for at, word in enumerate(arguments[:-1]):
-        if word == option:
+    found = [given.split("=", 1)[1] for given in arguments if given.startswith(option + "=")]
+    for at, given in enumerate(arguments[:-1]):
+        if given == option:
             found.append(arguments[at + 1])
     return found

@@ -1,4 +1,4 @@
-"""How many may do something at once: altogether, and each holder, so that few never have all."""
+"""Limits of concurrency: in total, and per holder, so that a few holders never have all slots."""
 
 import enum
 import threading
@@ -9,17 +9,17 @@ H = TypeVar("H", bound=Hashable)
 
 
 class Refused(enum.Enum):
-    """Why there is no place."""
+    """Why there is no slot."""
 
     SHARE = "the holder has its share"
     FULL = "all places are taken"
 
 
 class ConcurrencyLimit(Generic[H]):
-    """Places, each taken by a holder: a project, a host. Who finds none may wait for one.
+    """Slots, each taken by a holder: a project, a host. Callers may wait for a free one.
 
-    :param most: places altogether
-    :param share: how many a holder may have, given the number of those that others leave
+    :param most: slots in total
+    :param share: how many a holder may have, given the number not used by others
     """
 
     def __init__(self, most: int, share: Callable[[int, H], int]) -> None:
@@ -30,9 +30,9 @@ class ConcurrencyLimit(Generic[H]):
         self.taken = 0
 
     def take(self, holder: H, *, within: float = 0.0) -> Refused | None:
-        """Take a place as soon as there is one, or return why there is none.
+        """Take a slot as soon as there is one, or return why there is none.
 
-        :param within: seconds that one is waited for
+        :param within: seconds to wait for one
         """
         with self._change:
             self._change.wait_for(lambda: self._refusal(holder) is None, within)

@@ -1,4 +1,4 @@
-"""Who asks, in which request, and until when they care. Travels with every RPC message."""
+"""The context of a request: caller, request id, deadline. Sent with every RPC message."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Self
@@ -9,8 +9,8 @@ from roost import exception
 from roost.callers import OURSELVES, MessageSender
 from roost.clock import boot_clock
 
-# What is told of a caller: to other daemons, in notifications, in logs.
-_TOLD: Final = (
+# The public attributes of a caller: for other daemons, notifications, logs.
+_PUBLIC: Final = (
     "user_id",
     "user_name",
     "user_domain_id",
@@ -31,9 +31,9 @@ _TOLD: Final = (
     "request_id",
     "global_request_id",
 )
-# What other daemons need beyond it to speak to other services for the caller; told to nobody else.
+# Secret attributes, sent only to daemons that call other services for the caller.
 _ENTRUSTED: Final = ("auth_token", "service_catalog")
-# Those that are sent although they mean nothing, for daemons that look for them.
+# Sent even if empty, for daemons that expect them.
 _ALWAYS: Final = ("user_id", "project_id", "roles", "is_admin", "request_id", "global_request_id")
 
 
@@ -41,16 +41,16 @@ class RequestContext(context.RequestContext):
     """An oslo.context that also carries a deadline, and a catalog.
 
     ``deadline`` is the moment after which the caller has stopped waiting, by this machine's
-    ``boot_clock``, or None. A message is acknowledged when it is received, so a server may meet
-    a call whose caller has long given up; it looks here first. Clocks of other machines may say
-    anything, so what is sent is the seconds that are left.
+    ``boot_clock``, or None. A message is acknowledged when it is received, so a server may receive
+    a call whose caller has long timed out; it checks the deadline first. Clocks of machines
+    differ, so the seconds left are sent.
 
-    ``auth_token`` and ``service_catalog`` (the third version's list of services) let whoever works
-    for the caller speak to other services in their name. They go by :meth:`to_wire` with the RPC
-    methods that are declared to need them, and nowhere else: all other messages are sent
-    :meth:`without_token`, and :meth:`to_dict` and all that is logged is without them, too.
+    ``auth_token`` and ``service_catalog`` (Keystone v3's list of services) let daemons call other
+    services on behalf of the caller. :meth:`to_wire` sends them with the RPC methods that are
+    declared to need them, and nowhere else: all other messages are sent :meth:`without_token`,
+    and :meth:`to_dict` and all logs are without them, too.
 
-    ``caller`` is whoever sent the message that came with it, as the bus vouches for them. It is not
+    ``caller`` is the authenticated sender of the message that this context came with. It is not
     sent on.
     """
 
@@ -67,34 +67,34 @@ class RequestContext(context.RequestContext):
         self.caller: MessageSender = OURSELVES
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what anybody may know of the caller."""
-        told = {name: getattr(self, name) for name in _TOLD}
-        kept = {name: value for name, value in told.items() if value or name in _ALWAYS}
+        """Return the public attributes of the caller."""
+        public = {name: getattr(self, name) for name in _PUBLIC}
+        kept = {name: value for name, value in public.items() if value or name in _ALWAYS}
         if not self.is_admin_project:
             kept["is_admin_project"] = False
         return {**kept, "roles": list(self.roles or ())}
 
     def to_wire(self) -> dict[str, Any]:
-        """Return what :meth:`from_dict` makes this context of again: secrets of the caller, too."""
+        """Return all values for :meth:`from_dict`, including the caller's secrets."""
         entrusted = {name: getattr(self, name) for name in _ENTRUSTED if getattr(self, name)}
         left = None if self.deadline is None else self.deadline - boot_clock()
         return self.to_dict() | entrusted | {"seconds_left": left}
 
     def to_policy_values(self) -> Any:
-        """Return what rules may ask of a caller: what oslo.context has, and ``is_admin``."""
+        """Return the attributes that rules may check: oslo.context's, and ``is_admin``."""
         values = super().to_policy_values()
         values["is_admin"] = self.is_admin
         return values
 
     @classmethod
     def from_dict(cls, values: dict[str, Any], **kwargs: Any) -> Self:
-        """Make a context of what came over a wire.
+        """Make a context from received values.
 
-        ``received_at``, by ``boot_clock``, is when it came: :meth:`stamp` puts it there.
+        ``received_at``, by ``boot_clock``, is when they came: :meth:`stamp` sets it.
 
         :raises roost.exception.Invalid: when ``seconds_left`` is no number
         """
-        known = {name: values[name] for name in (*_TOLD, *_ENTRUSTED) if name in values}
+        known = {name: values[name] for name in (*_PUBLIC, *_ENTRUSTED) if name in values}
         left = _seconds(values.get("seconds_left"))
         received = values.get("received_at", boot_clock())
         deadline = None if left is None else received + left
@@ -102,21 +102,21 @@ class RequestContext(context.RequestContext):
 
     @staticmethod
     def stamp(values: Any) -> None:
-        """Note in what just came over a wire that it came now: its time runs while it waits."""
+        """Record the time of receipt in received values: their deadline runs in the queue, too."""
         if isinstance(values, dict):
             values["received_at"] = boot_clock()
 
     def until(self, seconds: float | None, *, token: bool = True) -> "RequestContext":
         """Return a copy whose deadline is ``seconds`` from now, or which has none.
 
-        :param token: whether one can use it to speak to other services for the caller
+        :param token: whether it can be used to call other services for the caller
         """
         copy = self.from_dict(self.to_wire() if token else self.to_dict())
         copy.deadline = None if seconds is None else boot_clock() + seconds
         return copy
 
     def without_token(self) -> Self:
-        """Return a copy that nobody can use to speak to other services for the caller."""
+        """Return a copy that cannot be used to call other services for the caller."""
         copy = self.from_dict(self.to_dict())
         copy.deadline = self.deadline
         return copy
@@ -141,7 +141,7 @@ def admin_context(request_id: str | None = None) -> RequestContext:
 def project_context(
     project_id: str, *, user_id: str | None = None, request_id: str | None = None
 ) -> RequestContext:
-    """Return the context of a daemon that goes on with a project's work, without its user's token.
+    """Return the context of a daemon that continues a project's work, without its user's token.
 
     It may do and see what any member of the project may, and nothing more.
     """

@@ -1,10 +1,10 @@
-"""The kinds of failure that Roost knows, for every floor.
+"""The exceptions of Roost, for every layer.
 
 A kind answers one question: who must act, and how? Each has a stable ``code`` that clients and
 daemons may match, a ``message`` for the user and ``details`` for the log. They cross the bus whole
 (oslo.messaging rebuilds them from ``args`` and ``kwargs``). Only ``api/faults.py`` knows HTTP.
 
-Subclass a kind only where somebody catches the subclass.
+Subclass a kind only where some code catches the subclass.
 """
 
 from typing import Any, ClassVar, Final
@@ -16,8 +16,8 @@ _FAILED: Final = "Something failed on the host of the server."
 class RoostError(Exception):
     """Base of all kinds; raised itself only by mistake.
 
-    ``for_users``: when it ends what a host does for a server, the message is about what its user
-    said and can mend, and they read it. All other messages may name hosts, their paths and
+    ``for_users``: when it ends a task of a server on a host, the message is about input that the
+    user can correct, and is shown to them. All other messages may name hosts, their paths and
     addresses: those are for administrators.
     """
 
@@ -31,7 +31,7 @@ class RoostError(Exception):
 
     @property
     def details(self) -> dict[str, Any]:
-        """What the log should know beyond the message; plain JSON values."""
+        """Additional data for the log; plain JSON values."""
         return self.kwargs
 
 
@@ -50,13 +50,13 @@ class Conflict(RoostError):
 
 
 class AddressInUse(Conflict):
-    """The address that was asked for belongs to another instance."""
+    """The requested address belongs to another instance."""
 
     code = "address_in_use"
 
 
 class Invalid(RoostError):
-    """The request cannot be meant: a value is missing, malformed or contradictory."""
+    """The request is invalid: a value is missing, malformed or contradictory."""
 
     code = "invalid"
     for_users = True
@@ -70,20 +70,20 @@ class Forbidden(RoostError):
 
 
 class Unauthenticated(RoostError):
-    """Nobody knows who the caller is."""
+    """The caller is not authenticated."""
 
     code = "unauthenticated"
 
 
 class QuotaExceeded(RoostError):
-    """The project's limit would be passed; details name resource, used, asked and limit."""
+    """The project's limit would be exceeded; details name resource, used, asked and limit."""
 
     code = "quota_exceeded"
     for_users = True
 
 
 class NoCapacity(RoostError):
-    """There is no room for what was asked, here or anywhere."""
+    """There is no capacity for the request, here or anywhere."""
 
     code = "no_capacity"
 
@@ -94,8 +94,8 @@ NO_VALID_HOST: Final = "No valid host was found. "  # clients match it; the reas
 class NoValidHost(NoCapacity):
     """The scheduler refused every host; the message counts them.
 
-    ``details`` say why, by filter and in their order: ``asked`` (how many hosts came to it),
-    ``refusals`` (how many it refused, by reason) and, where it can tell, ``nearest`` (the host and
+    ``details`` say why, in the order of the filters: ``asked`` (how many hosts the filter checked),
+    ``refusals`` (how many it refused, by reason) and, where it is known, ``nearest`` (the host and
     node that came closest, and what it ``lacks``).
     """
 
@@ -103,12 +103,12 @@ class NoValidHost(NoCapacity):
 
     @property
     def uncounted(self) -> str:
-        """The same message without numbers, which tell how large a cloud is and how full."""
+        """The message without numbers, which would reveal the size and usage of the cloud."""
         return str(self.details.get("uncounted", self.message))
 
 
 class Unavailable(RoostError):
-    """A database, bus or peer cannot be reached now; the same request may do later."""
+    """A database, bus or peer cannot be reached now; the same request may succeed later."""
 
     code = "unavailable"
 
@@ -122,43 +122,43 @@ class Deadlock(Unavailable):
 class Lost(Unavailable):
     """The connection broke in the middle of a transaction; whether it was committed is not known.
 
-    It may be run again: steps bear that.
+    It may be run again: all steps are idempotent.
     """
 
     code = "lost"
 
 
 class ReadOnly(Lost):
-    """The server takes no writes: another one is the primary now. Nothing was done.
+    """The server accepts no writes: another one is the primary now. Nothing was done.
 
-    The connection is given up, and the next one may lead to the new primary.
+    The connection is closed, and the next one may reach the new primary.
     """
 
     code = "read_only"
 
 
 class Unfinished(Unavailable):
-    """The database is there, but had no time or no room for a statement; nothing was done."""
+    """The database answers, but had no time or no space for a statement; nothing was done."""
 
     code = "unfinished"
 
 
 class Full(Unavailable):
-    """The database takes no more connections now; nothing was done, and soon one may be free."""
+    """The database accepts no more connections now; nothing was done; retry soon."""
 
     code = "full"
 
 
 class Away(Unavailable):
-    """It is known to be away, so nobody tried: nothing was done, and trying again is useless."""
+    """The peer is known to be unavailable, so no call was made; an immediate retry is useless."""
 
     code = "away"
 
 
 class Silent(Away):
-    """A host gives no answer, or gave others none a moment ago.
+    """A host does not answer, or did not answer other calls a moment ago.
 
-    ``for_users``: the message is theirs, and names no machine.
+    ``for_users``: the message is for users, and names no machine.
     """
 
     code = "silent"
@@ -169,7 +169,7 @@ class Silent(Away):
 
 
 class TooMany(RoostError):
-    """One caller asks for too much at the same time; later it may do."""
+    """One caller sends too many requests at the same time; a later one may succeed."""
 
     code = "too_many"
 
@@ -187,7 +187,7 @@ class VersionTooOld(RoostError):
 
 
 class Unsupported(RoostError):
-    """What stands behind the thing (its hypervisor, say) cannot do this at all."""
+    """The backend of the thing (its hypervisor, say) cannot do this at all."""
 
     code = "unsupported"
     for_users = True
@@ -200,10 +200,10 @@ class Internal(RoostError):
 
 
 class BuildFailed(RoostError):
-    """A build failed on its host; ``reschedulable`` says whether another host may do.
+    """A build failed on its host; ``reschedulable`` says whether another host may succeed.
 
-    What no host would cure is what its user asked for, so that is for users. ``told``: what they
-    read of what another host may cure, if no host does.
+    If none can, the user's request is the cause, so the message is for users. ``told``: the
+    message for users about a reschedulable failure, if all hosts fail.
     """
 
     code = "build_failed"
@@ -223,7 +223,7 @@ class BuildFailed(RoostError):
 
 
 def reason(error: Exception) -> str:
-    """Say to users why something failed: what they can mend in its words, else that it did."""
+    """Return the reason for users: the message if it is for them, else a generic one."""
     if isinstance(error, BuildFailed) and error.told:
         return error.told
     if isinstance(error, RoostError) and error.for_users and error.message:
@@ -232,9 +232,9 @@ def reason(error: Exception) -> str:
 
 
 def details(error: Exception) -> str:
-    """Say to administrators why something failed: our own kinds in their words, or the class.
+    """Return the reason for administrators: the message, or class and text of other exceptions.
 
-    Addresses of databases and buses are in the log alone, as are tracebacks from other daemons.
+    Only the log has addresses of databases and buses, and tracebacks from other daemons.
     """
     if isinstance(error, Unavailable) and not isinstance(error, Timeout):
         return _UNREACHABLE

@@ -1,4 +1,4 @@
-"""Run named steps in order; on failure, undo the begun ones backwards."""
+"""Run named steps in order; on failure, undo the started ones in reverse order."""
 
 import dataclasses
 import logging
@@ -13,9 +13,9 @@ W = TypeVar("W")
 
 @dataclasses.dataclass(frozen=True)
 class Step(Generic[W]):
-    """One thing to do to the work at hand, and how to take it back.
+    """One step of the work, and its undo.
 
-    Both must be safe to repeat: a daemon may die between doing a step and remembering that it did.
+    Both must be idempotent: a daemon may die between doing a step and recording that it did.
     The undo is also called for a step that failed half-way.
     """
 
@@ -30,7 +30,7 @@ class Step(Generic[W]):
 class Flow(Generic[W]):
     """Steps that succeed as a whole or leave nothing behind.
 
-    ``run`` is called for every do and undo; tests hand in one that fails, repeats or records.
+    ``run`` is called for every do and undo; tests pass one that fails, repeats or records.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""The networks of the local driver, as ``[network] local_networks`` names them, and users' own.
+"""The networks of the local driver, from ``[network] local_networks``, and users' own.
 
-roost-api resolves what users ask for with them, cell-conductors give out their addresses. Nobody
-stores those of the option: the id follows from the name, so all who read it mean the same network.
-Networks that users make are in the API database; what a cell must know of one comes with a request.
+roost-api resolves users' requests with them, cell-conductors allocate their addresses. Networks of
+the option are not stored: their id is derived from the name, so it is the same in all daemons.
+Networks that users create are in the API database; a request has all that its cell needs of one.
 """
 
 import dataclasses
@@ -26,11 +26,11 @@ _FEWEST_ADDRESSES: Final = 4  # network, gateway, one server, broadcast
 
 @dataclasses.dataclass(frozen=True)
 class LocalNetwork:
-    """A named range of addresses; each cell gives out its own.
+    """A named range of addresses; each cell allocates its own.
 
-    Only hosts that carry all ``labels`` can plug it, and those that carry ``preferred_labels`` do
-    it best. One that a user made has a ``given_id`` and, at the API level, the ``project_id`` of
-    its owner; those of the option have neither.
+    Only hosts with all ``labels`` can plug it, and hosts with ``preferred_labels`` are preferred.
+    A user's network has a ``given_id`` and, at the API level, the ``project_id`` of its owner;
+    those of the option have neither.
     """
 
     name: str
@@ -42,12 +42,12 @@ class LocalNetwork:
 
     @property
     def id(self) -> str:
-        """The uuid that was given, or follows from the name."""
+        """The given uuid, or the one derived from the name."""
         return self.given_id or str(uuid.uuid5(_NAMESPACE, self.name))
 
     @property
     def subnet_id(self) -> str:
-        """The uuid of the only subnet, which follows from that of the network."""
+        """The uuid of the only subnet, derived from that of the network."""
         return str(uuid.uuid5(uuid.UUID(self.id), "subnet"))
 
     @property
@@ -69,7 +69,7 @@ def parse(options: Sequence[str]) -> list[LocalNetwork]:
     """Read networks; the first is the default one.
 
     An entry is like ``private=10.0.0.0/16``; ``label=physnet1`` and ``prefer=rack7`` may follow,
-    each as often as need be.
+    any number of each.
 
     :raises roost.exception.Invalid: naming the entry and what is wrong with it
     """
@@ -84,10 +84,10 @@ def parse(options: Sequence[str]) -> list[LocalNetwork]:
 
 def _parse_one(entry: str) -> LocalNetwork:
     name, equals, rest = (part.strip() for part in entry.partition("="))
-    cidr, *words = rest.split() or [""]
+    cidr, *further = rest.split() or [""]
     if not (name and equals and cidr):
         raise _bad(entry, "it must read name=cidr, as in private=10.0.0.0/16")
-    labels = _labels(entry, words)
+    labels = _labels(entry, further)
     try:
         subnet = ipaddress.ip_network(cidr)
     except ValueError as error:
@@ -102,20 +102,20 @@ def _parse_one(entry: str) -> LocalNetwork:
     )
 
 
-def _labels(entry: str, words: Sequence[str]) -> dict[str, list[str]]:
+def _labels(entry: str, items: Sequence[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {"label": [], "prefer": []}
-    for word in words:
-        kind, _, label = word.partition("=")
+    for item in items:
+        kind, _, label = item.partition("=")
         if kind not in found or not label:
-            raise _bad(entry, f"after the cidr comes label=... or prefer=..., not {word!r}")
+            raise _bad(entry, f"after the cidr comes label=... or prefer=..., not {item!r}")
         found[kind].append(label)
     return found
 
 
 def check_cidr(cidr: str) -> str:
-    """Return a range of addresses as it is written.
+    """Return the normal form of a range of addresses.
 
-    :raises roost.exception.Invalid: when it is none, or too small for a server
+    :raises roost.exception.Invalid: when it is not one, or too small for a server
     """
     try:
         subnet = ipaddress.ip_network(cidr)
@@ -127,7 +127,7 @@ def check_cidr(cidr: str) -> str:
 
 
 def may_be_given(network: LocalNetwork, address: Address) -> bool:
-    """Tell whether an address of a network's range is one for servers."""
+    """Tell whether a server may have this address of a network's range."""
     subnet = network.subnet
     kept_back = {subnet.network_address, subnet.network_address + 1}
     if subnet.version == _IPV4:
@@ -136,7 +136,7 @@ def may_be_given(network: LocalNetwork, address: Address) -> bool:
 
 
 def fixed_ip(address: str, network: LocalNetwork) -> str:
-    """Return an address as it is written, if the network gives it to servers.
+    """Return the normal form of an address, if the network gives it to servers.
 
     :raises roost.exception.Invalid: when it does not
     """
@@ -158,9 +158,9 @@ def random_mac() -> str:
 
 
 def cells_share(network: LocalNetwork) -> int:
-    """Return how many addresses, from the first, cells draw from; ports made beforehand get others.
+    """Return how many addresses, from the first, cells allocate; the API level has the others.
 
-    So the two seldom meet: cells and the API level do not know of each other's addresses.
+    So the two seldom collide: cells and the API level do not know each other's addresses.
     """
     return network.subnet.num_addresses * 3 // 4
 

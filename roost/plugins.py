@@ -1,4 +1,4 @@
-"""Finds what an option names among the entry points."""
+"""Finds the plug-in that an option names among the entry points."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from roost import exception
 
 
 def find(group: str, name: str, *, option: str) -> Any:
-    """Return what the entry point of that name leads to.
+    """Return the object of the entry point of that name.
 
-    :param option: where the name comes from, such as ``[image] store``
+    :param option: the option that has the name, such as ``[image] store``
     :raises roost.exception.Invalid: when the group has no such entry point, or it needs a library
         that is not installed
     """

@@ -1,7 +1,7 @@
-"""Security groups and their rules: values, which rules there can be, and what hosts let pass.
+"""Security groups and their rules: values, the validation of rules, and the filters for hosts.
 
-The names are those of the Network API; Compute's own, of microversions before 2.36, are views. What
-hosts get by message is a ``Filtering`` for each network.
+The names are those of the Network API; Compute's own, of microversions before 2.36, are views.
+Hosts receive a ``Filtering`` for each network.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 from roost import exception
 
-DEFAULT: Final = "default"  # the group that each project has, and servers are in that name none
+DEFAULT: Final = "default"  # the group that each project has, for servers that name none
 INGRESS: Final = "ingress"
 EGRESS: Final = "egress"
 ETHERTYPES: Final = {"IPv4": 4, "IPv6": 6}
@@ -21,7 +21,7 @@ _NAMESPACE: Final = uuid.UUID("b2f7a1c4-3d5e-5a68-8f09-6c1d2e3f4a5b")
 _WITH_PORTS: Final = ("dccp", "sctp", "tcp", "udp", "udplite")
 _ICMP: Final = ("icmp", "icmpv6", "ipv6-icmp")
 _WITHOUT_PORTS: Final = ("ah", "egp", "esp", "gre", "igmp", "ipip", "ospf", "pgm", "rsvp", "vrrp")
-# What numbers mean, as far as a rule may say more of it (IANA, Assigned Internet Protocol Numbers).
+# Numbers of protocols with further fields in rules (IANA, Assigned Internet Protocol Numbers).
 _NUMBERS: Final = {"1": "icmp", "6": "tcp", "17": "udp", "33": "dccp", "58": "ipv6-icmp"} | {
     "132": "sctp",
     "136": "udplite",
@@ -32,10 +32,10 @@ _MAX_PORT: Final = 65535
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SecurityGroupRule:
-    """What a group lets pass; all that is None is any.
+    """Traffic that a group allows; None means any.
 
-    ``port_min`` and ``port_max`` are type and code where the protocol is one of ICMP. Of a rule
-    that lets members of a group in, ``remote_group_name`` is told, if anybody looked it up.
+    ``port_min`` and ``port_max`` are type and code if the protocol is ICMP. With a remote group,
+    ``remote_group_name`` is its name, if it was looked up.
     """
 
     id: str
@@ -62,12 +62,12 @@ class Group:
     rules: tuple[SecurityGroupRule, ...] = ()
 
     def with_words(self, changes: Mapping[str, str]) -> Self:
-        """Return the same with another ``name`` or ``description``."""
+        """Return the same group with another ``name`` or ``description``."""
         return dataclasses.replace(self, **dict[str, Any](changes))
 
 
 def new_group(project_id: str, *, name: str, description: str) -> Group:
-    """Return a group that lets everything out and nothing in."""
+    """Return a group that allows all egress and no ingress."""
     group_id = str(uuid.uuid4())
     return Group(
         id=group_id,
@@ -79,9 +79,9 @@ def new_group(project_id: str, *, name: str, description: str) -> Group:
 
 
 def default_group(project_id: str) -> Group:
-    """Return the default group as it begins: it lets its own members in.
+    """Return the initial default group: it allows ingress from its own members.
 
-    Its id follows from the project, so whoever makes it makes the same.
+    Its id is derived from the project, so all daemons make the same one.
     """
     group_id = str(uuid.uuid5(_NAMESPACE, project_id))
     return Group(
@@ -97,7 +97,7 @@ def pick(groups: Sequence[Group], name: str) -> Group:
     """Return the group with this id, or else of this name.
 
     :raises roost.exception.NotFound: when there is none
-    :raises roost.exception.Conflict: for a name that several have
+    :raises roost.exception.Conflict: for a name of several groups
     """
     found = [one for one in groups if one.id == name] or [one for one in groups if one.name == name]
     if not found:
@@ -110,9 +110,9 @@ def pick(groups: Sequence[Group], name: str) -> Group:
 
 
 def pick_all(groups: Sequence[Group], names: Sequence[str]) -> list[Group]:
-    """Return the groups that a new server is to be in, each once.
+    """Return the groups of a new server, without duplicates.
 
-    :raises roost.exception.Invalid: for one that is not there
+    :raises roost.exception.Invalid: for a group that does not exist
     :raises roost.exception.Conflict: as :func:`pick` does
     """
     try:
@@ -123,9 +123,9 @@ def pick_all(groups: Sequence[Group], names: Sequence[str]) -> list[Group]:
 
 
 def checked(rule: SecurityGroupRule) -> SecurityGroupRule:
-    """Return a rule as it is kept: its range of addresses as it was written.
+    """Return a rule as it is stored: its range of addresses as it was given.
 
-    :raises roost.exception.Invalid: when there can be no such rule
+    :raises roost.exception.Invalid: when the rule is invalid
     """
     if rule.remote_prefix is not None and rule.remote_group_id is not None:
         raise exception.Invalid("Only one of a remote prefix and a remote group may be given.")
@@ -137,12 +137,12 @@ def checked(rule: SecurityGroupRule) -> SecurityGroupRule:
 
 
 def same(one: SecurityGroupRule, other: SecurityGroupRule) -> bool:
-    """Tell whether two rules let the same pass, whatever they are called."""
+    """Tell whether two rules allow the same traffic, whatever their ids."""
     return _meaning(one) == _meaning(other)
 
 
 def _rules(group_id: str, directions: Sequence[str]) -> tuple[SecurityGroupRule, ...]:
-    """Return the rules that a group has of itself; coming in, only its own members may."""
+    """Return the initial rules of a group; ingress is allowed from its own members only."""
     rules = [
         SecurityGroupRule(
             id=str(uuid.uuid5(uuid.UUID(group_id), f"{direction} {ethertype}")),
@@ -172,11 +172,11 @@ def _check_protocol(rule: SecurityGroupRule) -> None:
     elif given and known not in _WITHOUT_PORTS and not _is_number(known):
         raise exception.Invalid(f"Security group rule protocol {given} not supported.")
     elif (rule.port_min, rule.port_max) != (None, None):
-        raise exception.Invalid("Ports are of a rule with a protocol that has some.")
+        raise exception.Invalid("Only rules with a protocol that has ports may have ports.")
 
 
 def _is_number(protocol: str) -> bool:
-    """Tell whether this is the number of a protocol, as a packet has it."""
+    """Tell whether this is an IP protocol number."""
     return re.fullmatch("[0-9]{1,3}", protocol) is not None and int(protocol) <= _MAX_BYTE
 
 
@@ -200,7 +200,7 @@ def _check_icmp(rule: SecurityGroupRule) -> None:
 
 
 def _network(rule: SecurityGroupRule) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-    """Return the range of addresses that is meant."""
+    """Return the range of addresses of a rule."""
     if rule.remote_prefix is None:
         return None
     try:
@@ -212,17 +212,17 @@ def _network(rule: SecurityGroupRule) -> ipaddress.IPv4Network | ipaddress.IPv6N
     return network
 
 
-DRIVERS: Final = ("bridge",)  # what [network] driver says where hosts filter
+DRIVERS: Final = ("bridge",)  # values of [network] driver with filters on hosts
 
 
 @dataclasses.dataclass(frozen=True)
 class Filtering:
-    """What may pass at the ports of one network on one host.
+    """The traffic allowed at the ports of one network on one host.
 
     :ivar ports: the ids of the groups that each port is in. A port that is not here is in none:
         nothing passes there
     :ivar rules: of each of these groups
-    :ivar members: the addresses, in this network, of the members of groups that rules name
+    :ivar members: the addresses, in this network, of the members of remote groups
     """
 
     ports: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
@@ -231,7 +231,7 @@ class Filtering:
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Self:
-        """Read what :meth:`as_dict` has made."""
+        """Read the result of :meth:`as_dict`."""
         rules = {
             name: [SecurityGroupRule(**rule) for rule in found]
             for name, found in values["rules"].items()
@@ -239,11 +239,11 @@ class Filtering:
         return cls(values["ports"], rules, values["members"])
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON can have it."""
+        """Return it as a JSON-compatible dict."""
         return dataclasses.asdict(self)
 
     def of_port(self, port_id: str, direction: str) -> list[SecurityGroupRule]:
-        """Return the rules of all groups of a port; each says what may pass, and nothing else."""
+        """Return the rules of all groups of a port; only traffic of a rule may pass."""
         groups = self.ports.get(port_id, ())
         found = [rule for group_id in groups for rule in self.rules.get(group_id, ())]
         return [rule for rule in found if rule.direction == direction]
@@ -251,7 +251,7 @@ class Filtering:
 
 @dataclasses.dataclass(frozen=True)
 class GroupMember:
-    """An address of a server that lives, and the names of the groups that the server is in."""
+    """An address of a server that is not deleted, and the names of the server's groups."""
 
     port_id: str
     project_id: str
@@ -264,9 +264,9 @@ class GroupMember:
 def on_host(
     members: Sequence[GroupMember], known: Mapping[str, Sequence[Group]], *, host: str
 ) -> Filtering:
-    """Return what may pass at the ports on a host that are among these, all of one network.
+    """Return the filters for those of these ports that are on a host, all of one network.
 
-    :param known: the groups of each project. Who has no default group has it as it begins
+    :param known: the groups of each project; a missing default group is the initial one
     """
     ids = {
         project_id: {DEFAULT: default_group(project_id)}
@@ -292,11 +292,11 @@ def on_host(
 
 
 def group_as_dict(group: Group) -> dict[str, Any]:
-    """Return a group as JSON can have it."""
+    """Return a group as a JSON-compatible dict."""
     return dataclasses.asdict(group)
 
 
 def read_group(values: Mapping[str, Any]) -> Group:
-    """Read what :func:`group_as_dict` has made."""
+    """Read the result of :func:`group_as_dict`."""
     rules = tuple(SecurityGroupRule(**rule) for rule in values["rules"])
     return Group(**{**values, "rules": rules})

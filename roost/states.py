@@ -1,8 +1,8 @@
-"""States of an instance, and what may follow what.
+"""States of an instance, and their allowed transitions.
 
-An instance rests in a *vm state* and may be under a *task state*; the pair moves only along
-``MOVES``. ``db/cell/instances.py`` refuses any other move, the tests walk the table, and the
-documentation's picture is drawn from it.
+An instance is in a *vm state* and may have a *task state*; the pair moves only along ``MOVES``.
+``db/cell/instances.py`` refuses any other move, the tests cover the table, and the diagram of the
+documentation is made from it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ PAUSED: Final = "paused"
 SUSPENDED: Final = "suspended"
 RESCUED: Final = "rescued"
 ERROR: Final = "error"
-SOFT_DELETED: Final = "soft-delete"  # put away; can be restored until it is reclaimed
+SOFT_DELETED: Final = "soft-delete"  # can be restored until it is reclaimed
 DELETED: Final = "deleted"
 
 SCHEDULING: Final = "scheduling"
@@ -44,10 +44,10 @@ SOFT_DELETING: Final = "soft-deleting"
 RESTORING: Final = "restoring"
 DELETING: Final = "deleting"
 
-# How a guest is found, in the numbers that clients know.
+# Power states of a guest, as in Nova's API.
 NOSTATE: Final = 0
 RUNNING: Final = 1
-HELD: Final = 3  # in memory, but given no time
+HELD: Final = 3  # in memory, without CPU time
 SHUTDOWN: Final = 4
 SAVED: Final = 7  # its memory is on disk
 
@@ -56,28 +56,28 @@ POWER_TASKS: Final = (
     *(POWERING_OFF, POWERING_ON, REBOOTING, REBOOTING_HARD),
     *(PAUSING, UNPAUSING, SUSPENDING, RESUMING),
 )
-# In their order; one that has begun may also begin again.
+# In their order; each may also be repeated.
 REBUILD_TASKS: Final = (REBUILDING, REBUILD_BLOCK_DEVICE_MAPPING, REBUILD_SPAWNING)
-# The first two are how it begins.
+# An image task begins with one of the first two.
 IMAGE_TASKS: Final = (
     *(IMAGE_BACKUP, IMAGE_SNAPSHOT_PENDING),
     *(IMAGE_SNAPSHOT, IMAGE_PENDING_UPLOAD, IMAGE_UPLOADING),
 )
 RESCUE_TASKS: Final = (RESCUING, UNRESCUING)
-# What is done to a server that is there, beyond switching it.
+# Tasks of an existing server, beyond power changes.
 LIFE_TASKS: Final = (*REBUILD_TASKS, *IMAGE_TASKS, *RESCUE_TASKS, UPDATING_PASSWORD)
-# Of those, what is done with images: the host speaks to their store.
+# Tasks for which the host calls the image store.
 TASKS_WITH_IMAGES: Final = (*REBUILD_TASKS, *IMAGE_TASKS, RESCUING)
-# How a server is put away, and comes back.
+# Soft-delete and restore.
 PUT_AWAY_TASKS: Final = (SOFT_DELETING, RESTORING)
-# The state that a server with such a guest rests in. Of NOSTATE nothing can be told.
+# Power state -> vm state without a task. NOSTATE has none.
 AS_FOUND: Final = {RUNNING: ACTIVE, SHUTDOWN: STOPPED, HELD: PAUSED, SAVED: SUSPENDED}
-# What rests in one of these has a guest on its host. A guest that is rescued remembers that itself.
+# Servers in these states have a guest on their host. The guest itself records that it is rescued.
 WITH_GUEST: Final = (*AS_FOUND.values(), RESCUED)
 
 
 class State(NamedTuple):
-    """Where an instance is: the state it rests in, and the task under way (None: none)."""
+    """The vm state of an instance, and its task state (None: no task)."""
 
     vm: str
     task: str | None = None
@@ -86,24 +86,24 @@ class State(NamedTuple):
 Moves = Mapping[State, frozenset[State]]
 WAITING: Final = State(BUILDING, SCHEDULING)
 _BUILDS: Final = tuple(State(BUILDING, task) for task in BUILD_TASKS)
-# A guest runs, is stopped, paused, suspended or rescued, or is gone from its host: whatever was to
-# be done to it, and whatever it did by itself.
+# Every task may find the guest running, stopped, paused, suspended, rescued or missing (ERROR),
+# since guests change by themselves, too.
 _AS_FOUND: Final = (*map(State, WITH_GUEST), State(ERROR))
 
 
 def _under(task: str, vm: str, *others: State) -> dict[State, frozenset[State]]:
-    """Return the row of a task: it ends as the guest is found, and a delete comes first."""
-    ends = {*_AS_FOUND, State(vm, DELETING), State(DELETED), *_put_away(vm), *others}
+    """Return the row of a task: it ends in the state of the guest, or a delete preempts it."""
+    ends = {*_AS_FOUND, State(vm, DELETING), State(DELETED), *_soft_deleting(vm), *others}
     return {State(vm, task): frozenset(ends)}
 
 
-def _put_away(vm: str) -> set[State]:
-    """Return how a server is put away, whatever is being done to it: one in ERROR never is."""
+def _soft_deleting(vm: str) -> set[State]:
+    """Return the moves to soft-delete, which preempt any task; none for a server in ERROR."""
     return set() if vm == ERROR else {State(vm, SOFT_DELETING)}
 
 
 def _resting(vm: str, *tasks: str) -> dict[State, frozenset[State]]:
-    """Return the row of a server that follows its guest, and the tasks that may begin."""
+    """Return the row of a server without a task: state changes of its guest, and tasks to start."""
     found = {*_AS_FOUND} - {State(vm)}
     begun = {State(vm, task) for task in (*tasks, SOFT_DELETING, DELETING)}
     return {State(vm): frozenset({*found, *begun, State(DELETED)})}
@@ -112,7 +112,7 @@ def _resting(vm: str, *tasks: str) -> dict[State, frozenset[State]]:
 def _in_steps(
     begun: Sequence[str], steps: Sequence[str], *vms: str
 ) -> dict[State, frozenset[State]]:
-    """Return the rows of a task in steps: what was left half-way goes through them again."""
+    """Return the rows of a task in steps: an interrupted task repeats them from the first."""
     rows: dict[State, frozenset[State]] = {}
     for vm in vms:
         following = [State(vm, step) for step in steps]
@@ -123,7 +123,7 @@ def _in_steps(
 
 _IMAGES: Final = (IMAGE_SNAPSHOT_PENDING, IMAGE_BACKUP)
 MOVES: Final[Moves] = {
-    # handed to a host, which begins with its networks or (none asked for) with the guest
+    # sent to a host, which starts with its networks or (none requested) with the guest
     State(BUILDING, SCHEDULING): frozenset(
         {*_BUILDS, State(ERROR), State(BUILDING, DELETING), State(DELETED)}
     ),
@@ -149,7 +149,7 @@ MOVES: Final[Moves] = {
     **_resting(PAUSED, UNPAUSING, REBOOTING_HARD, *_IMAGES),
     **_resting(SUSPENDED, RESUMING, REBOOTING_HARD, *_IMAGES),
     **_resting(RESCUED, UNRESCUING),
-    # a guest that runs though it is to be stopped is stopped again
+    # a guest that runs although its server is stopped is stopped again
     State(STOPPED): frozenset(
         {
             State(STOPPED, POWERING_ON),
@@ -157,7 +157,7 @@ MOVES: Final[Moves] = {
             State(STOPPED, REBUILDING),
             State(STOPPED, RESCUING),
             *(State(STOPPED, task) for task in _IMAGES),
-            State(RESCUED),  # it was being rescued when its host was given up
+            State(RESCUED),  # the rescue was running when its host was given up
             State(STOPPED, SOFT_DELETING),
             State(STOPPED, DELETING),
             State(ERROR),
@@ -171,12 +171,12 @@ MOVES: Final[Moves] = {
             State(ERROR, REBUILDING),
             State(ERROR, RESCUING),
             State(ERROR, DELETING),
-            *map(State, WITH_GUEST),  # its guest, which was gone, was found again
+            *map(State, WITH_GUEST),  # its missing guest was found again
             State(DELETED),
         }
     ),
     **_under(POWERING_OFF, ACTIVE),
-    # who cannot wait for the guest's own system pulls the plug
+    # a user who cannot wait for the guest's shutdown may force the reboot
     **_under(REBOOTING, ACTIVE, State(ACTIVE, REBOOTING_HARD)),
     **_under(REBOOTING_HARD, ACTIVE),
     **_under(PAUSING, ACTIVE),
@@ -196,8 +196,8 @@ MOVES: Final[Moves] = {
     **_under(RESCUING, ERROR),
     **_under(UNRESCUING, RESCUED),
     **_under(UPDATING_PASSWORD, ACTIVE),
-    # what is to be put away stays so until it is: only a delete comes first. And it may be put away
-    # anew before its cell has heard that it was to come back
+    # a soft-delete continues until it is done: only a delete preempts it. And a server may be
+    # soft-deleted again before its cell has received the restore
     **{
         State(vm, SOFT_DELETING): frozenset(
             {State(SOFT_DELETED), State(vm, DELETING), State(DELETED)}
@@ -211,7 +211,7 @@ MOVES: Final[Moves] = {
         }
     ),
     **_under(RESTORING, SOFT_DELETED),
-    # a delete may be asked for again, and only ever ends one way
+    # a delete may be requested again, and always ends in DELETED
     State(BUILDING, DELETING): frozenset({State(BUILDING, DELETING), State(DELETED)}),
     **{
         State(vm, DELETING): frozenset({State(vm, DELETING), State(DELETED)})
@@ -219,8 +219,8 @@ MOVES: Final[Moves] = {
     },
     State(DELETED): frozenset(),
 }
-# What an administrator may declare: not of what is being built or deleted, or is put away, which
-# others see to the end of. How the guest really is, its host looks at now and then.
+# Moves of os-resetState: not for servers being built, deleted or soft-deleted, which the daemons
+# complete. The host compares the state with the guest periodically.
 RESETS: Final[Moves] = {
     before: frozenset({State(ACTIVE), State(ERROR)})
     for before in MOVES
@@ -230,7 +230,7 @@ RESETS: Final[Moves] = {
 
 
 def as_found(power_state: int, *, rescued: bool) -> str | None:
-    """Return the state that a server with such a guest rests in; None: nothing can be told."""
+    """Return the vm state for a power state of the guest; None: unknown."""
     found = AS_FOUND.get(power_state)
     return RESCUED if rescued and found is not None else found
 

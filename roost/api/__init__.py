@@ -1,8 +1,8 @@
 """The REST API: OpenStack Compute (Nova) v2.1, as ``roost-api`` serves it.
 
-The way in is ``routes.py``, the table of all routes: each row names its handler. A request passes
+Start at ``routes.py``, the table of all routes: each row names its handler. A request passes
 ``admission.py``, ``middleware.py``, ``dispatch.py`` (microversion, policy, query, body) and the
-handler; ``faults.py`` turns what any of them raises into an HTTP error.
+handler; ``faults.py`` converts the exceptions of all of them to HTTP errors.
 
 Resources are in ``compute/``, ``servers/`` and ``legacy/``: a module has a resource's policies,
 schemas, views, handlers and routes. ``networking/`` has the API's side of the network drivers.
@@ -12,7 +12,7 @@ schemas, views, handlers and routes. ``networking/`` has the API's side of the n
 - ``policies.py``: the table of policies; ``policy.py``: roles, and the check by oslo.policy
 - ``validation.py``: JSON Schema of bodies and queries; ``pagination.py``: pages, links, times
 - ``microversions.py``: negotiation; ``microversion_history.py``: what each version changed
-- ``callers.py``: who is counted by admission; ``keystone_auth.py``: authentication by tokens
+- ``keystone_auth.py``: authentication by tokens
 - ``locator.py``: finds a server's cell; ``gather.py``: asks many cells at once
 - ``service_catalog.py``: where Glance and Neutron are; ``images.py``: which images callers see
 - ``openapi.py`` with ``answers.py``: the OpenAPI document

@@ -1,14 +1,14 @@
 """Admission control of the API: how many requests a worker takes, and in which order.
 
-Without it a worker takes in a whole flood: every request waits ever longer, until clients give up
-and ask again. With it a worker has a fixed number of places. A request that finds all of them taken
-is refused at once with 503, one whose project has its share of them already with 429. Requests that
-wait are served in turn by project, one request of each, so a flood of one project keeps others
-waiting no longer than one request takes.
+Without it a worker accepts a whole flood: every request waits longer and longer, until clients time
+out and retry. With it a worker has a fixed number of slots. A request that finds no free slot is
+refused at once with 503; a request of a project that has used its share of slots, with 429. Waiting
+requests are served round-robin by project, so a flood of one project delays the requests of others
+by no more than the time of one request.
 
-A request whose token is not known yet has its turn twice: to learn whose it is, so that Keystone is
-asked no more than so many questions at once, and then to be served. Addresses do not count: behind
-a proxy all requests come from one. Slow connections are the proxy's work, too.
+A request with an unknown token is queued twice: first to identify its project, which bounds the
+number of simultaneous requests to Keystone, then to be served. Client addresses do not count:
+behind a proxy all requests have the same one. Slow connections are left to the proxy, too.
 
 ``roost-api`` and ``roost-metadata`` put :class:`Admission` around their WSGI applications.
 """
@@ -30,11 +30,11 @@ from roost.concurrency_limit import ConcurrencyLimit
 from roost.concurrency_limit import Refused as Full
 
 LOG = logging.getLogger(__name__)
-PATIENCE: Final = 30.0  # seconds that a request waits for its turn; clients give up after 60
-UNKNOWN: Final = "unknown"  # whose requests those are that bring a token not seen before
-UNKNOWN_SHARE: Final = 0.8  # of the places; the others are for those who are known
-_REFUSERS: Final = 8  # threads beyond those that work and wait: they tell others to come later
-_LOG_SECONDS: Final = 10.0  # between two lines of the log about requests refused
+PATIENCE: Final = 30.0  # seconds that a request waits for its turn; clients time out after 60
+UNKNOWN: Final = "unknown"  # the caller of all requests with a token not seen before
+UNKNOWN_SHARE: Final = 0.8  # of the slots; the others are reserved for known callers
+_REFUSERS: Final = 8  # threads beyond those that work and wait: they answer 429 and 503
+_LOG_SECONDS: Final = 10.0  # between two log lines about refused requests
 _REASONS: Final = {
     429: (
         "Too Many Requests",
@@ -50,7 +50,7 @@ Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
 
 def threads(at_once: int, waiting: int) -> int:
-    """Return how many threads a server needs to work, to let wait and to refuse the others."""
+    """Return how many threads a server needs to serve, queue and refuse requests."""
     return at_once + waiting + _REFUSERS
 
 
@@ -60,9 +60,9 @@ _TURN: contextvars.ContextVar[Callable[[], None] | None] = contextvars.ContextVa
 
 
 def leave_turn() -> None:
-    """Let the next request be worked on: this one does little from now on but wait for a host.
+    """Let the next request start: from now on this one mostly waits for a host.
 
-    It keeps its place among those who are present.
+    It keeps its slot.
     """
     leave = _TURN.get()
     if leave is not None:
@@ -71,21 +71,21 @@ def leave_turn() -> None:
 
 
 class CallerLookup(Protocol):
-    """Who says whose a request is; ``middleware.Authentication`` is one."""
+    """Identifies the caller of a request; ``middleware.Authentication`` is one."""
 
     def caller(self, environ: Mapping[str, Any]) -> str | None:
-        """Return whose share of the places a request takes, without asking anybody.
+        """Return the caller whose share of the slots a request uses, without any I/O.
 
-        None: it needs no place, as its answer costs nothing. :data:`UNKNOWN`: that must be found
-        out by :meth:`identify`.
+        None: it needs no slot, as its answer costs nothing. :data:`UNKNOWN`: :meth:`identify`
+        must identify the caller.
         """
 
     def identify(self, environ: Environ) -> str | None:
-        """Find out whose a request is that is unknown; None: it will be refused, at no cost."""
+        """Identify the caller of a request; None: it will be refused, at no cost."""
 
 
 class FairQueue:
-    """Turns to work: so many at once. Those who wait get one in turn by caller."""
+    """Turns to work, ``at_once`` at a time. Waiting requests get them round-robin by caller."""
 
     def __init__(self, at_once: int) -> None:
         self._free = at_once
@@ -94,7 +94,7 @@ class FairQueue:
 
     @property
     def waiting(self) -> int:
-        """Return how many wait now."""
+        """Return how many requests wait now."""
         with self._lock:
             return sum(len(turns) for turns in self._waiting.values())
 
@@ -109,7 +109,7 @@ class FairQueue:
         return turn.wait(patience) or not self._withdraw(caller, turn)
 
     def give_back(self) -> None:
-        """Hand a turn to the next one: of the caller who was served longest ago."""
+        """Give the turn to the next request: that of the caller served longest ago."""
         with self._lock:
             if not self._waiting:
                 self._free += 1
@@ -121,7 +121,7 @@ class FairQueue:
                 self._waiting[caller] = turns  # behind all others
 
     def _withdraw(self, caller: str, turn: threading.Event) -> bool:
-        """Wait no longer; False: the turn came this moment."""
+        """Stop waiting; False: the turn has just been granted."""
         with self._lock:
             if turn.is_set():
                 return False
@@ -133,7 +133,7 @@ class FairQueue:
 
 
 class _Refused(Exception):
-    """There is no place for a request, or no turn in time."""
+    """There is no slot for a request, or no turn in time."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -141,13 +141,13 @@ class _Refused(Exception):
 
 
 class Admission:
-    """A WSGI application before another one.
+    """WSGI middleware that limits and queues requests.
 
-    :param at_once: requests that are worked on, and unknown tokens that are asked about
+    :param at_once: requests served at a time, and unknown tokens checked at a time
     :param waiting: requests that may wait
-    :param share: of these places, those that one caller may have of what others leave: so where
-        one project has half of all, a second gets a quarter, and a few never have all
-    :param callers: says whose a request is
+    :param share: the part of the slots not used by others that one caller may have: where one
+        project has half of all, a second gets a quarter, and a few never have all
+    :param callers: identifies the callers of requests
     """
 
     def __init__(
@@ -170,12 +170,12 @@ class Admission:
 
     @property
     def present(self) -> int:
-        """Return how many requests have a place now, to work or to wait in."""
+        """Return how many requests have a slot now, served or waiting."""
         return self._places.taken
 
     @property
     def waiting(self) -> int:
-        """Return how many of them wait."""
+        """Return how many of them are waiting."""
         return self._turns.waiting + self._questions.waiting
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -197,7 +197,7 @@ class Admission:
     def _serve(
         self, caller: str, environ: Environ, start_response: Callable[..., Any]
     ) -> Iterable[bytes]:
-        """Return the answer; one that is made as it is sent has its place until it is closed."""
+        """Return the answer; a streamed one keeps its slot until it is closed."""
         with contextlib.ExitStack() as place:
             place.enter_context(self._place(caller))
             with self._turn(self._turns, caller):
@@ -230,12 +230,12 @@ class Admission:
 
 
 def _share(share: float, left: int, caller: str) -> int:
-    """Return how many places a caller may have of those that others leave."""
+    """Return how many of the slots not used by others a caller may have."""
     return max(1, int(left * (UNKNOWN_SHARE if caller == UNKNOWN else share)))
 
 
 class _Sent:
-    """An answer that is made as it is sent; its place is given back once, at its end."""
+    """A streamed answer; its slot is released once, at its end."""
 
     def __init__(self, pieces: Iterable[bytes], place: contextlib.ExitStack) -> None:
         self._pieces = pieces
@@ -252,7 +252,7 @@ class _Sent:
 
 
 class _RefusalLog:
-    """Writes refusals to the log, not more often than it can bear."""
+    """Logs refusals, at most once in ``_LOG_SECONDS``."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -268,7 +268,7 @@ class _RefusalLog:
             self._written, counts = now, dict(self._counts)
             self._counts.clear()
         listed = ", ".join(f"{number} with {code}" for code, number in sorted(counts.items()))
-        LOG.warning("more requests than there are places for; refused lately: %s", listed)
+        LOG.warning("more requests than slots; refused lately: %s", listed)
 
 
 def _refusal(status: int, start_response: Callable[..., Any]) -> Iterable[bytes]:

@@ -1,7 +1,7 @@
 """JSON Schemas of answers, for the OpenAPI document, by handler (``Class.method``).
 
-Answers grow with microversions and with what the caller may see, so a schema promises only what is
-always there; more may stand beside it.
+Answers grow with microversions and with the caller's rights, so a schema promises only the fields
+that are always there; an answer may have more.
 """
 
 from collections.abc import Mapping
@@ -44,9 +44,9 @@ _FLAVOR: Final = _object(
     }
 )
 _ACCESS: Final = _many("flavor_access", _object({"flavor_id": _TEXT, "tenant_id": _TEXT}))
-_TOLD: Final = {
+_ACTION_RESULT: Final = {
     "type": "object",
-    "description": "What os-getConsoleOutput has found, or the password that a rescue has set.",
+    "description": "The output of os-getConsoleOutput, or the password that a rescue has set.",
     "properties": {"output": _TEXT, "adminPass": _TEXT},
 }
 _SPECS: Final = {"type": "object", "additionalProperties": _TEXT}
@@ -63,7 +63,7 @@ _EXTERNAL_EVENT: Final = _object(
     {"name": _TEXT, "server_uuid": _TEXT, "status": _TEXT, "code": _NUMBER}
 )
 _TAGS: Final = {"type": "array", "items": _TEXT}
-# What a change tells of a server; before 2.75 that is less than what shows one.
+# The answer to an update of a server; before 2.75 it has fewer fields than GET.
 _CHANGED: Final = _object(
     {
         **_BRIEF["properties"],
@@ -232,7 +232,7 @@ ANSWERS: Final[Mapping[str, Document]] = {
     "ServerMetadata.update": _one("meta", _SPECS),
     "ServerTags.list_all": _one("tags", _TAGS),
     "ServerTags.replace": _one("tags", _TAGS),
-    "ServerActions.act 200": _TOLD,
+    "ServerActions.act 200": _ACTION_RESULT,
     "RemoteConsoles.create": _one("remote_console", _REMOTE_CONSOLE),
     "ConsoleTokens.show": _one("console", _CONNECTION),
     "InstanceActions.list_brief": _many("instanceActions", _ACTION),

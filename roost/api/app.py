@@ -1,4 +1,4 @@
-"""The WSGI application of the API: the routes, and what a request passes before them."""
+"""The WSGI application of the API: the routes, and the middleware before them."""
 
 from typing import Any
 
@@ -15,16 +15,16 @@ def make_app(dependencies: Dependencies) -> faults.App:
 
     A request passes, from the outside in:
 
-    1. request id, first, so that whatever fails afterwards can be found in the log; then its path
-       is as routes have it;
-    2. microversion, before authentication, because refusals too are told in headers of a version;
+    1. request id, first, so that all later failures can be found in the log; then the
+       normalization of the path;
+    2. microversion, before authentication, because refusals have the version headers, too;
     3. authentication, which makes the context;
-    4. the project of the path, which must be the caller's; routes know paths without it;
+    4. the project in the path, which must be the caller's and is removed: routes have none;
     5. Falcon's router (404 and 405 in our shape, with the headers of 1 and 2);
     6. the dispatcher of the path (``dispatch.py``): version, policy, query, body, in this order,
-       so that nobody learns from error messages what they may not do; then the handler.
+       so that error messages reveal nothing to callers without permission; then the handler.
 
-    Errors from any of these meet ``faults.py``, the only place that knows their HTTP form.
+    ``faults.py``, the only module that knows the HTTP form of errors, handles those of all steps.
     """
     passed: list[Any] = [
         middleware.RequestIds(),

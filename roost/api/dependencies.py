@@ -1,6 +1,6 @@
-"""What handlers use: databases, cells, clients of other services, and the options of the API.
+"""Dependencies of the handlers: databases, cells, clients of other services, API options.
 
-``roost-api`` makes one :class:`Dependencies` and hands it to :func:`roost.api.app.make_app`.
+``roost-api`` makes one :class:`Dependencies` and passes it to :func:`roost.api.app.make_app`.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ from roost.servicegroup.driver import ServiceGroup
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ApiOptions:
-    """The options that change what the API answers.
+    """The options that change the API's answers.
 
     ``max_request_body_size`` and ``max_image_size`` (of an upload) are bytes.
     ``quota`` has the default limits of ``instances``, ``cores``, ``ram`` (MiB),
@@ -34,16 +34,16 @@ class ApiOptions:
     path and of a file's content), ``server_groups``, ``server_group_members`` (of each group),
     ``key_pairs`` (of each user), ``security_groups`` and ``security_group_rules`` (of all groups of
     a project), ``networks``, ``subnets`` and ``ports``, -1: none.
-    ``cell_timeout`` is how many seconds a list waits for a cell. Of a cell that is away a list has
-    what is known without it, or nothing; unless ``skip_cells_away``, it fails rather than leave
-    servers out. ``instance_password``: who creates a server is told its administrator's password.
+    ``cell_timeout``: seconds that a list waits for a cell. ``skip_cells_away``: lists have only the
+    API database's data about an unavailable cell, or none, rather than fail.
+    ``instance_password``: the answer to a create has the administrator's password of the server.
     ``keeps_deleted``: servers that users delete can be restored for a while.
-    ``verifies_images``: users may ask for images that are signed.
-    ``console_seconds``: that the URL of a console leads there; ``console_urls``: what such begin
-    with, by :data:`roost.objects.consoles.KINDS`. ``pci_aliases`` are what flavors may ask for by
-    name.
-    ``daemon_names``: what answers call daemons, by our names of them. ``wants_content_type``:
-    a body whose kind is not said is refused.
+    ``verifies_images``: users may require signed images.
+    ``console_seconds``: seconds that the URL of a console is valid; ``console_urls``: the bases of
+    these URLs, by :data:`roost.objects.consoles.KINDS`. ``pci_aliases``: the devices that flavors
+    may request by name.
+    ``daemon_names``: the names of daemons in answers, by our own. ``wants_content_type``:
+    a body without a content type is refused.
     """
 
     max_limit: int = 1000
@@ -85,10 +85,10 @@ class ApiOptions:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Dependencies:
-    """The parts that handlers use.
+    """The dependencies of handlers.
 
-    ``executor`` asks several cells at once. ``routes`` are all that is served. ``networking``
-    judges what servers are to be connected to; ``networks`` are those that options name.
+    ``executor`` queries several cells at once. ``routes`` are all routes. ``networking`` checks
+    the requested networks of servers; ``networks`` are those of the options.
     """
 
     api_database: Database
@@ -106,5 +106,5 @@ class Dependencies:
     options: ApiOptions = dataclasses.field(default_factory=ApiOptions)
 
     def now(self) -> datetime.datetime:
-        """Return the time by the clock of the API database: all who work on requests share it."""
+        """Return the time by the clock of the API database, which all daemons share."""
         return self.api_database.now()

@@ -1,8 +1,7 @@
 """Dispatch of a request to its handler: finds the route, then checks policy, query and body.
 
-Clients write the paths of Compute in several ways (``/v2.1/{project_id}/...``); each becomes the
-one that the table of routes has. The data of an upload is read while its handler reads it, and
-never more than is allowed.
+Clients write the paths of Compute in several ways (``/v2.1/{project_id}/...``); each is converted
+to the one in the table of routes. An upload is streamed to its handler, up to the allowed size.
 """
 
 import io
@@ -22,9 +21,9 @@ from roost.api.route import DATA, Route
 
 
 class Upload(io.RawIOBase):
-    """What a request sends, as a file to read once.
+    """The body of a request, as a file to read once.
 
-    :param length: bytes that the request says it has; None: the stream tells where it ends
+    :param length: the Content-Length in bytes; None: read to the end of the stream
     :param most: bytes that it may have
     """
 
@@ -41,8 +40,8 @@ class Upload(io.RawIOBase):
     def read(self, size: int = -1, /) -> bytes:
         """Return some bytes; none at the end.
 
-        :raises falcon.HTTPContentTooLarge: when there are more than may be
-        :raises roost.exception.Invalid: when there are fewer than the request said
+        :raises falcon.HTTPContentTooLarge: when there are more than ``most``
+        :raises roost.exception.Invalid: when there are fewer than ``length``
         """
         try:
             data = bytes(self._stream.read(size))
@@ -64,9 +63,9 @@ MAX_DEPTH: Final = 64
 
 
 def dispatchers(dependencies: Dependencies) -> dict[str, "Dispatcher"]:
-    """Return a Falcon resource for each path of the table, the handlers made once.
+    """Return a Falcon resource for each path of the table; handlers are made once.
 
-    One that another service has here refuses everything, and says so.
+    A path of a stand-in whose service the deployment has refuses every request, with a message.
     """
     routes = dependencies.routes
     nouns = {route.noun: route.noun(dependencies) for route in routes}
@@ -83,7 +82,7 @@ class Dispatcher:
         self, routes: Sequence[Route], nouns: Mapping[type[Any], Any], dependencies: Dependencies
     ) -> None:
         self._routes = routes
-        self._nouns = nouns
+        self._collections = nouns
         self._dependencies = dependencies
         self._refusal = service_catalog.message(routes[0].path, service_catalog.roots(dependencies))
         for method in {route.method for route in routes}:
@@ -99,7 +98,7 @@ class Dispatcher:
         policy = self._dependencies.policy
         policy.require(req.context.caller, route.policy)
         answer = route.handler(
-            self._nouns[route.noun],
+            self._collections[route.noun],
             Call(
                 context=req.context.caller,
                 version=req.context.version,
@@ -147,7 +146,7 @@ def _body(req: falcon.Request, route: Route, options: ApiOptions) -> Any:
 
 
 def _check_kind(req: falcon.Request, route: Route, options: ApiOptions) -> None:
-    """Refuse a body of another kind, or of none: browsers let any page send such a one."""
+    """Refuse a wrong or missing content type: browsers let any page send such a request."""
     said = req.content_type or ("" if options.wants_content_type else route.takes[0])
     kind = said.partition(";")[0].strip().lower()
     if kind not in route.takes:
@@ -157,7 +156,7 @@ def _check_kind(req: falcon.Request, route: Route, options: ApiOptions) -> None:
 
 
 def _upload(req: falcon.Request, most: int) -> Upload:
-    """Return the data that is sent; in chunks, where the server tells the end of them."""
+    """Return the data of an upload; chunked where the server finds the end of the chunks."""
     chunked = "HTTP_TRANSFER_ENCODING" in req.env
     if chunked and not req.env.get("wsgi.input_terminated"):
         raise exception.Invalid("The request does not say how many bytes it sends.")
@@ -184,7 +183,7 @@ def _read_json(req: falcon.Request, most: int) -> Any:
 
 
 def _read(req: falcon.Request, most: int) -> bytes:
-    """Read one byte more than allowed at most; a body without length only where that is safe."""
+    """Read at most one byte more than allowed; a body without length only where that is safe."""
     if req.content_length is None and req.env.get("wsgi.input_terminated"):
         return bytes(req.stream.read(most + 1))
     if (req.content_length or 0) > most:
@@ -203,7 +202,7 @@ def _safe(params: dict[str, str]) -> dict[str, str]:
 
 
 def _check_text(value: Any, *, depth: int = 0) -> None:
-    """Refuse text that no database keeps, and nesting that no request of ours has.
+    """Refuse text that databases cannot store, and nesting that no request needs.
 
     :raises roost.exception.Invalid: for NUL, halves of surrogate pairs and deep nesting
     """
@@ -246,24 +245,24 @@ _SEGMENT: Final = re.compile(r"/v2\.1/([^/]+)(/.*)?", re.ASCII)
 class ProjectPaths:
     """Takes the project's id out of ``/v2.1/{project_id}/servers``, and of ``/v2.1/{project_id}``.
 
-    It stands where no noun of the routes stands. Comes after authentication: whose path it is must
-    be who asks.
+    An id is a segment that is no collection of the routes. Comes after authentication: the project
+    of the path must be the caller's.
     """
 
     def __init__(self, routes: Iterable[Route]) -> None:
         paths = (route.path.split("/") for route in routes)
-        self._nouns = {words[2] for words in paths if words[1] == COMPUTE[1:] and len(words) > 2}  # noqa: PLR2004
+        self._collections = {path[2] for path in paths if path[1] == COMPUTE[1:] and len(path) > 2}  # noqa: PLR2004
 
     def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
         found = _SEGMENT.fullmatch(req.path)
-        if found is None or found[1] in self._nouns:
+        if found is None or found[1] in self._collections:
             return
         project = req.context.caller.project_id
         if found[2] is None:
             if found[1] == project:
                 req.path = LEGACY if req.context.legacy else COMPUTE
             return
-        if found[2].split("/")[1] not in self._nouns:
+        if found[2].split("/")[1] not in self._collections:
             return
         if found[1] != project:
             raise exception.Invalid(

@@ -1,4 +1,4 @@
-"""HTTP errors: the one place that knows which status and body a failure has."""
+"""HTTP errors: the only module that knows the status and body of a failure."""
 
 import json
 import logging
@@ -10,7 +10,7 @@ from roost import exception
 
 LOG = logging.getLogger(__name__)
 
-# The first kind that fits, so subclasses stand before their bases.
+# The first match counts, so subclasses come before their bases.
 STATUSES: Final[tuple[tuple[type[exception.RoostError], int], ...]] = (
     (exception.NotFound, 404),
     (exception.Conflict, 409),
@@ -27,7 +27,7 @@ STATUSES: Final[tuple[tuple[type[exception.RoostError], int], ...]] = (
     (exception.Unsupported, 501),
 )
 FAULT: Final = "computeFault"
-# What OpenStack's clients expect the error's one key to be; any other status: FAULT.
+# The only key of the error's body, as OpenStack's clients expect it; any other status: FAULT.
 NAMES: Final = {
     400: "badRequest",
     401: "unauthorized",
@@ -47,31 +47,31 @@ MESSAGES: Final = {
     405: "The method is not allowed for this resource.",
     413: "The request body is too large.",
 }
-WAITING: Final = {429: 1, 503: 5, 504: 5}  # status -> seconds after which another try may do
+WAITING: Final = {429: 1, 503: 5, 504: 5}  # status -> seconds to wait before a retry
 _UNKNOWN: Final = 500
 _NOT_ALLOWED: Final = 405
 App = falcon.App[falcon.Request, falcon.Response]
 
 
 def install(app: App) -> None:
-    """Let ``app`` answer every failure, its own and Falcon's, in the OpenStack shape."""
+    """Let ``app`` answer every failure, its own and Falcon's, in OpenStack's format."""
     app.add_error_handler(Exception, _accident)
     app.add_error_handler(falcon.HTTPError, _falcon_error)
     app.add_error_handler(exception.RoostError, _known_kind)
 
 
 def body(status: int, message: str, **more: Any) -> dict[str, Any]:
-    """Return an error as OpenStack writes it."""
+    """Return the body of an error in OpenStack's format."""
     return {NAMES.get(status, FAULT): {"code": status, "message": message, **more}}
 
 
 def as_bytes(status: int, message: str) -> bytes:
-    """Return the same as it is sent."""
+    """Return the body of an error as bytes of JSON."""
     return json.dumps(body(status, message)).encode()
 
 
 def status_of(error: exception.RoostError) -> int:
-    """Return the status that tells this kind of failure; 500 for what should not reach users."""
+    """Return the HTTP status of a failure; 500 for kinds that should not reach users."""
     return next((status for kind, status in STATUSES if isinstance(error, kind)), _UNKNOWN)
 
 
@@ -93,7 +93,7 @@ def _known_kind(
 
 
 def _for_users(error: exception.RoostError, status: int) -> str:
-    """Say what the user may know: addresses of databases and buses are not for them."""
+    """Return a message for users, without addresses of databases and buses."""
     if status > _UNKNOWN and not error.for_users:
         return "A part of the cloud cannot be reached now. Please try again later."
     return error.message or MESSAGES.get(status, error.code)
@@ -104,7 +104,7 @@ def _falcon_error(
 ) -> None:
     status = error.status_code
     if status == _NOT_ALLOWED and req.path != "/" and req.env["PATH_INFO"].endswith("/"):
-        status, error = 404, falcon.HTTPNotFound()  # a thing of the collection, without a name
+        status, error = 404, falcon.HTTPNotFound()  # a member of a collection, with an empty id
     resp.status = status
     resp.media = body(status, error.description or MESSAGES.get(status, error.title or "Error"))
     for name, value in dict(error.headers or {}).items():

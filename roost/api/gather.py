@@ -1,4 +1,4 @@
-"""Scatter-gather over cells: asks several at once, and does without those that do not answer."""
+"""Scatter-gather over cells: queries several at once, and skips those that do not answer."""
 
 import dataclasses
 import functools
@@ -13,21 +13,21 @@ from roost.cells import Cell
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
-_LOOK: Final = 0.05  # seconds between two looks whether a cell has been given up meanwhile
+_LOOK: Final = 0.05  # seconds between two checks whether a cell has become unavailable
 
 
 @dataclasses.dataclass(frozen=True)
 class Gathered(Generic[T]):
-    """What the cells that can be reached answered, in their order, and those that cannot."""
+    """The answers of the available cells, in order of the cells, and the unavailable cells."""
 
     answers: list[tuple[Cell, T]]
     away: list[Cell]
 
 
 class Gatherer:
-    """Scatters a question over cells, and gathers the answers in a bounded time.
+    """Sends a query to cells, and gathers the answers in a bounded time.
 
-    A cell that is known to be away is not asked: see :mod:`roost.circuit_breaker`.
+    A cell that is known to be unavailable is skipped: see :mod:`roost.circuit_breaker`.
 
     :param timeout: seconds that all cells together get to answer
     """
@@ -37,9 +37,9 @@ class Gatherer:
         self._timeout = timeout
 
     def from_each(self, cells: Sequence[Cell], work: Callable[[Cell], T]) -> Gathered[T]:
-        """Return what the cells answer.
+        """Return the answers of the cells.
 
-        What ``work`` raises for other reasons than :class:`roost.exception.Unavailable` is raised.
+        Raises what ``work`` raises, except :class:`roost.exception.Unavailable`.
         """
         asked = [
             (cell, self._executor.submit(work, cell) if cell.is_readable else None)
@@ -51,19 +51,19 @@ class Gatherer:
             try:
                 answers.append((cell, _result(cell, future, until, functools.partial(work, cell))))
             except (exception.Unavailable, futures.TimeoutError) as error:
-                LOG.info("doing without the %s: %s", cell, error or type(error).__name__)
+                LOG.info("skipping the %s: %s", cell, error or type(error).__name__)
                 away.append(cell)
         return Gathered(answers, away)
 
 
 def _result(cell: Cell, future: futures.Future[T] | None, until: float, work: Callable[[], T]) -> T:
-    """Wait for an answer, while the cell is not given up.
+    """Wait for an answer until the cell becomes unavailable.
 
-    What no thread was free for in time is done by ours: otherwise one cell that hangs, and holds
-    all threads, would make the others look away.
+    If no thread was free in time, this thread runs the query: otherwise one cell that hangs, and
+    holds all threads, would make the others look unavailable.
     """
     if future is None:
-        raise exception.Away("it is away")
+        raise exception.Away("it is unavailable")
     while cell.is_readable:
         left = until - time.monotonic()
         try:

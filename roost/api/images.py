@@ -1,4 +1,4 @@
-"""Images of the image service: their policies, and which of them a caller sees or may change.
+"""Images of the image service: their policies, and which images a caller may see or change.
 
 Shared by Compute's image proxies (``legacy/images.py``) and the stand-in of Glance.
 """
@@ -75,8 +75,8 @@ def listed(
 ) -> list[ImageMeta]:
     """Return the images of a list, the oldest first, among those that the caller may see.
 
-    Those of a community are for who asks for them by their visibility; those that others share are
-    for who has accepted them, or asks for them by what they said. Own ones are always there.
+    Community images are listed only with the visibility ``community``; images shared by others only
+    if accepted, or with a filter by member status. The caller's own images are always listed.
     """
     statuses = MEMBER_STATUSES if member_status == ALL else (member_status,)
     communities = not {_COMMUNITY, ALL}.isdisjoint(visibilities)
@@ -92,7 +92,7 @@ def listed(
 
 
 def _is_taken(call: Call, store: ImageStore, image: ImageMeta, statuses: Collection[str]) -> bool:
-    """Tell whether the caller has said this to an image; another service has judged it itself."""
+    """Tell whether the caller's member status matches; another service has checked it itself."""
     if call.context.is_admin or not isinstance(store, EditableImageStore):
         return True
     members = store.members(call.context, image.id)
@@ -100,7 +100,7 @@ def _is_taken(call: Call, store: ImageStore, image: ImageMeta, statuses: Collect
 
 
 def own(call: Call, store: ImageStore) -> ImageMeta:
-    """Return the image that the path names, if it is the caller's to change.
+    """Return the image that the path names, if the caller may change it.
 
     :raises roost.exception.Forbidden: when the caller may only see it
     """
@@ -111,9 +111,9 @@ def own(call: Call, store: ImageStore) -> ImageMeta:
 
 
 def check_count(properties: Mapping[str, str]) -> None:
-    """Make sure that an image has no more properties than the store keeps.
+    """Make sure that an image has no more properties than the store allows.
 
-    :raises roost.exception.Invalid: when it would have
+    :raises roost.exception.Invalid: when it has more
     """
     if len(properties) > MOST_PROPERTIES:
         raise exception.Invalid(f"An image has {MOST_PROPERTIES} properties at most.")

@@ -1,8 +1,8 @@
-"""Authentication by Keystone's tokens: what ``[api] auth_strategy = keystone`` means.
+"""Authentication by Keystone's tokens: ``[api] auth_strategy = keystone``.
 
-keystonemiddleware asks Keystone, by the options of ``[keystone_authtoken]``, and caches answers. It
-runs inside the middleware of the API rather than before everything, so that its refusals look like
-all others.
+keystonemiddleware validates tokens with Keystone, by the options of ``[keystone_authtoken]``, and
+caches the results. It runs inside the middleware of the API rather than before everything, so that
+its refusals have the format of all others.
 """
 
 import hashlib
@@ -25,20 +25,20 @@ from roost.context import RequestContext
 from roost.external import session
 
 GROUP: Final = "keystone_authtoken"
-# Defaults that differ from the library's: it would wait for ever, and know no access rules.
+# Defaults that differ from the library's, which waits for ever and has no access rules.
 DEFAULTS: Final = {
     "http_connect_timeout": 10,
     "http_request_max_retries": 1,
     "service_type": "compute",
     "cache": "roost.tokens",
 }
-# Services that we speak to in a user's name; a whole catalog would be carried by every message.
+# Services that we call with a user's token; a whole catalog would make every message too large.
 SPOKEN_TO: Final = frozenset(
     {"image", "network", "volumev3", "block-storage", "block-store", "key-manager"}
 )
-_CONNECTIONS: Final = 32  # kept open to Keystone
-_IDENTITY: Final = "roost.identity"  # in a request's environ: what Keystone said, or its refusal
-_TOKENS: Final = 10_000  # remembered by one worker
+_CONNECTIONS: Final = 32  # open to Keystone
+_IDENTITY: Final = "roost.identity"  # in a request's environ: Keystone's answer, or its refusal
+_TOKENS: Final = 10_000  # cached by one worker
 _PROJECTS: Final = 100_000
 _PROJECT_SECONDS: Final = 3600
 _PASSED: Final = 204
@@ -46,7 +46,7 @@ _REFUSED: Final = 401
 
 
 def set_defaults() -> None:
-    """Give the library's options the defaults that they have here: for the sample generator."""
+    """Set Roost's defaults of the library's options: for the sample generator."""
     from keystonemiddleware import auth_token
 
     for _, options in auth_token.AUTH_TOKEN_OPTS:
@@ -54,11 +54,11 @@ def set_defaults() -> None:
 
 
 class Keystone:
-    """Believes whom Keystone knows.
+    """Authenticates callers by their Keystone tokens.
 
     :param conf: has ``[keystone_authtoken]``; all its options are registered here
-    :param policy: says who is an administrator
-    :param open_paths: what is told to everybody, token or not
+    :param policy: decides which callers are administrators
+    :param open_paths: paths that need no token
     :raises roost.exception.Invalid: when the options do not say how to reach Keystone
     """
 
@@ -75,8 +75,8 @@ class Keystone:
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Make the context of a request.
 
-        :raises roost.exception.Unauthenticated: when there is no token, or none that is valid
-        :raises roost.exception.Unavailable: when Keystone cannot be asked
+        :raises roost.exception.Unauthenticated: when there is no token, or no valid one
+        :raises roost.exception.Unavailable: when Keystone does not answer
         """
         ids = {
             "request_id": req.context.request_id,
@@ -91,10 +91,10 @@ class Keystone:
         req.context.caller = self._context(found.user, found.service, **ids)
 
     def caller(self, environ: Mapping[str, Any]) -> str | None:
-        """Return whose share of the API's places a request takes, without asking Keystone.
+        """Return the project whose share of the API's slots a request uses; never asks Keystone.
 
-        A token that passed lately tells its project. Who has none takes no place: it is refused at
-        once, but for what is told to everybody.
+        It is remembered for tokens that were valid lately. A request without a token needs no slot:
+        it is refused at once, or for an open path.
         """
         token = environ.get("HTTP_X_AUTH_TOKEN")
         if not token or environ.get("PATH_INFO") in self._open_paths:
@@ -102,7 +102,7 @@ class Keystone:
         return self._projects.get(_hash(token)) or UNKNOWN
 
     def identify(self, environ: dict[str, Any]) -> str | None:
-        """Ask Keystone about a token, and keep with the request what it said."""
+        """Validate a token with Keystone, and keep the result in the request's environ."""
         found = environ[_IDENTITY] = self._ask_of(environ)
         if isinstance(found, exception.RoostError):
             return None
@@ -112,28 +112,28 @@ class Keystone:
         return whose
 
     def _ask_of(self, environ: Mapping[str, Any]) -> Any:
-        """Return what Keystone says of the tokens of a request; an error why it is refused."""
+        """Return Keystone's answer about the tokens of a request, or the error that refuses it."""
         try:
             return self._identify(environ)
         except exception.RoostError as error:
             return error
 
     def _identify(self, environ: Mapping[str, Any]) -> Any:
-        """Return what keystonemiddleware found out about the tokens of a request."""
+        """Return keystonemiddleware's result for the tokens of a request."""
         asked = {
             **environ,
             "wsgi.input": io.BytesIO(),
             "CONTENT_LENGTH": "0",
-        }  # bodies are not theirs
+        }  # without the body
         if self._tokens is not None:
             asked[self.options.cache] = self._tokens
-        heard = _Heard()
+        refusal = _Refusal()
         try:
-            for _ in self._ask(asked, heard):
+            for _ in self._ask(asked, refusal):
                 pass
         except identity_errors.ClientException as error:
-            raise exception.Unavailable(f"Keystone cannot be asked: {error}") from error
-        heard.check()
+            raise exception.Unavailable(f"Keystone does not answer: {error}") from error
+        refusal.check()
         return asked["keystone.token_auth"]
 
     def _context(
@@ -156,9 +156,9 @@ class Keystone:
 
 
 class Remembered:
-    """Values by key, each for a time, the latest used of them: a cache as memcached's clients are.
+    """An LRU cache of values that expire, with the interface of memcached clients.
 
-    Its methods have their names and arguments, since keystonemiddleware calls them.
+    keystonemiddleware requires the names and arguments of its methods.
     """
 
     def __init__(self, most: int, now: Callable[[], float] = boot_clock) -> None:
@@ -168,7 +168,7 @@ class Remembered:
         self._kept: OrderedDict[str, tuple[float, Any]] = OrderedDict()
 
     def get(self, key: str) -> Any:
-        """Return what is kept under a key, None: nothing."""
+        """Return the value of a key; None: there is none."""
         with self._lock:
             until, value = self._kept.get(key, (0.0, None))
             if value is None:
@@ -180,7 +180,7 @@ class Remembered:
             return value
 
     def set(self, key: str, value: Any, time: float = 0) -> None:
-        """Keep a value for ``time`` seconds."""
+        """Store a value for ``time`` seconds."""
         with self._lock:
             self._kept[key] = (self._now() + time, value)
             self._kept.move_to_end(key)
@@ -188,8 +188,8 @@ class Remembered:
                 self._kept.popitem(last=False)
 
 
-class _Heard:
-    """What keystonemiddleware would have answered: it is called as a server calls it."""
+class _Refusal:
+    """The answer of keystonemiddleware if it refuses; passed to it as ``start_response``."""
 
     def __init__(self) -> None:
         self._status = 0
@@ -199,11 +199,11 @@ class _Heard:
         self._status, self._headers = int(status.split(maxsplit=1)[0]), dict(headers)
 
     def check(self) -> None:
-        """Raise what keystonemiddleware said, unless it let the request pass."""
+        """Raise keystonemiddleware's refusal, unless it let the request pass."""
         if self._status == _PASSED:
             return
         if self._status != _REFUSED:
-            raise exception.Unavailable(f"Keystone cannot be asked: it came to {self._status}")
+            raise exception.Unavailable(f"Keystone does not answer: status {self._status}")
         raise exception.Unauthenticated(
             "The request you have made requires authentication.",
             challenge=self._headers.get("WWW-Authenticate", "Keystone"),
@@ -211,8 +211,8 @@ class _Heard:
 
 
 def _protocol(conf: cfg.ConfigOpts) -> Any:
-    """Return keystonemiddleware's filter, before an application that lets everybody pass."""
-    from keystonemiddleware import auth_token  # it has effects, on whoever wants none of it, too
+    """Return keystonemiddleware's filter, before an application that accepts every request."""
+    from keystonemiddleware import auth_token  # its import has side effects
 
     for group, options in auth_token.list_opts():
         conf.register_opts(options, group=group)
@@ -224,7 +224,7 @@ def _protocol(conf: cfg.ConfigOpts) -> Any:
             " reach Keystone; or set auth_strategy to noauth, where everybody may do everything"
         )
     try:
-        # Who is nobody ends there, whatever the file says: we have no other use for them.
+        # Requests without a valid token are always refused there, whatever the file says.
         return _hasty(auth_token.AuthProtocol)(
             _let_pass, {"oslo_config_config": conf, "delay_auth_decision": "false"}
         )
@@ -233,7 +233,7 @@ def _protocol(conf: cfg.ConfigOpts) -> Any:
 
 
 def _hasty(protocol: Any) -> Any:
-    """Return the same filter, which rather refuses tokens than wait while Keystone hangs."""
+    """Return the same filter, which refuses tokens rather than wait while Keystone hangs."""
 
     class Hasty(protocol):  # type: ignore[misc]
         def _create_session(self, **values: Any) -> Any:
@@ -264,7 +264,7 @@ def _person(user: AccessInfoV3) -> dict[str, Any]:
 
 
 def _service(service: AccessInfoV3) -> dict[str, Any]:
-    """Return what is known of the service that asks in a user's name."""
+    """Return the attributes of the service that calls on behalf of a user."""
     return {
         "service_token": service.auth_token,
         "service_user_id": service.user_id,

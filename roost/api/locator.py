@@ -1,6 +1,6 @@
 """The server locator: finds a server by its uuid, as a build request or in its cell.
 
-It makes sure that the caller may touch the server: of others' servers it says that there are none.
+It checks the caller's rights: a server of another project is reported as not found.
 """
 
 import dataclasses
@@ -17,14 +17,14 @@ from roost.objects import Instance, InstanceMapping, RequestSpec
 
 @dataclasses.dataclass(frozen=True)
 class ServerRef:
-    """An instance and its cell; no cell: it is still a wish."""
+    """An instance and its cell; no cell: it is still a build request."""
 
     instance: Instance
     cell: Cell | None
 
 
 class ServerLocator:
-    """Asks the API database where, then the cell what: one statement each."""
+    """Reads the mapping in the API database, then the instance in the cell: one statement each."""
 
     def __init__(self, database: Database, cells: Cells) -> None:
         self._database = database
@@ -33,14 +33,14 @@ class ServerLocator:
     def find(self, call: Call, uuid: str, *, deleted: bool = False) -> ServerRef:
         """Return a server that the caller may touch.
 
-        :param deleted: a deleted one will do, until it is purged
-        :raises roost.exception.NotFound: when there is none, or none for this caller
+        :param deleted: also find a deleted server, until it is purged
+        :raises roost.exception.NotFound: when there is none, or the caller may not touch it
         """
-        build_request, mapping = self._wish_or_mapping(call, uuid, deleted=deleted)
+        build_request, mapping = self._request_or_mapping(call, uuid, deleted=deleted)
         if (
             build_request is None and mapping.cell_uuid is None
-        ):  # it was placed between two statements
-            build_request, mapping = self._wish_or_mapping(call, uuid, deleted=deleted)
+        ):  # it was mapped to a cell between two statements
+            build_request, mapping = self._request_or_mapping(call, uuid, deleted=deleted)
         if build_request is not None:
             return ServerRef(build_request, None)
         if mapping.cell_uuid is None:
@@ -50,7 +50,7 @@ class ServerLocator:
     def find_mapping(
         self, call: Call, uuid: str, *, deleted: bool = False
     ) -> tuple[InstanceMapping, RequestSpec | None]:
-        """Return what the API database knows of a server whose cell is away.
+        """Return the data in the API database about a server whose cell is unavailable.
 
         :raises roost.exception.NotFound: as :meth:`find` does
         """
@@ -59,7 +59,7 @@ class ServerLocator:
             return mapping, build_requests.find_spec(session, mapping.request_uuid)
 
     def _in_cell(self, mapping: InstanceMapping, *, deleted: bool) -> ServerRef:
-        """Return what the cell has. While it is away, a server that is to be deleted is gone."""
+        """Return the cell's row. While it is unavailable, a server to be deleted is not found."""
         uuid = str(mapping.instance_uuid)
         cell = self._cells.get(str(mapping.cell_uuid))
         try:
@@ -73,7 +73,7 @@ class ServerLocator:
             raise missing(uuid)
         return ServerRef(instance, cell)
 
-    def _wish_or_mapping(
+    def _request_or_mapping(
         self, call: Call, uuid: str, *, deleted: bool
     ) -> tuple[Instance | None, InstanceMapping]:
         with self._database.read() as session:

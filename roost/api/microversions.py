@@ -1,4 +1,4 @@
-"""Microversions: which revision of Compute v2.1 a request speaks.
+"""Microversions: negotiates the revision of Compute v2.1 that a request uses.
 
 Inside the API a microversion is its minor number: 2.47 is 47.
 """
@@ -17,11 +17,11 @@ _FORM: Final = re.compile(r"([1-9][0-9]{0,8})\.([1-9][0-9]{0,8}|0)", re.ASCII)
 
 
 class Malformed(ValueError):
-    """What was asked for is not a version at all."""
+    """The requested version is not a version at all."""
 
 
 class NotOffered(ValueError):
-    """A version, but none of ours."""
+    """A version that Roost does not offer."""
 
 
 def negotiate(header: str | None, legacy: str | None) -> int:
@@ -29,7 +29,7 @@ def negotiate(header: str | None, legacy: str | None) -> int:
 
     :param header: ``OpenStack-API-Version``: ``service version`` pairs, comma separated
     :param legacy: ``X-OpenStack-Nova-API-Version``: the version alone
-    :raises Malformed: when it is no version
+    :raises Malformed: when it is not a version
     :raises NotOffered: when it is out of our range
     """
     asked = _of_service(header) or (legacy or "").strip()
@@ -54,7 +54,7 @@ def negotiate(header: str | None, legacy: str | None) -> int:
 def offered(text: str) -> int:
     """Return the minor version of ``2.N`` or ``latest``.
 
-    :raises roost.exception.Invalid: when it is none of ours
+    :raises roost.exception.Invalid: when we do not offer it
     """
     try:
         return negotiate(None, text)
@@ -63,13 +63,13 @@ def offered(text: str) -> int:
 
 
 def name(minor: int) -> str:
-    """Return how the version is written: 47 is 2.47."""
+    """Return the version as a string: 47 is 2.47."""
     return f"2.{minor}"
 
 
 def _of_service(header: str | None) -> str | None:
     for part in (header or "").split(","):
-        words = part.split()
-        if words and words[0].lower() == SERVICE:
-            return " ".join(words[1:]) or "nothing"
+        pair = part.split()
+        if pair and pair[0].lower() == SERVICE:
+            return " ".join(pair[1:]) or "nothing"
     return None

@@ -1,6 +1,6 @@
 """Middleware that each request passes before it is routed: ids, microversion, authentication.
 
-:class:`NoAuth` believes everybody; the other authentication is ``keystone_auth.py``.
+:class:`NoAuth` accepts every caller; the other authentication is ``keystone_auth.py``.
 """
 
 import re
@@ -25,7 +25,7 @@ REQUEST_ID_HEADERS: Final = ("x-openstack-request-id", "x-compute-request-id")
 
 
 class RequestIds:
-    """Names each request, and remembers the name that a calling service gave it."""
+    """Gives each request an id, and keeps the global id that a calling service gave it."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         req.context.request_id = f"req-{uuid.uuid4()}"
@@ -36,7 +36,7 @@ class RequestIds:
 
 
 class Slashes:
-    """Takes slashes that follow one another for one: endpoints often end with one too many."""
+    """Merges consecutive slashes: endpoints often end with one too many."""
 
     def process_request(self, req: falcon.Request, _resp: falcon.Response) -> None:
         if "//" in req.env["PATH_INFO"]:
@@ -44,7 +44,7 @@ class Slashes:
 
 
 class LegacyPaths:
-    """Serves ``/v2`` as 2.1: without microversions, and what is not known in a body is overlooked.
+    """Serves ``/v2`` as 2.1, without microversions; unknown fields of a body are ignored.
 
     The document of v2.0 itself is a route of its own.
     """
@@ -56,7 +56,7 @@ class LegacyPaths:
 
 
 class Microversions:
-    """Negotiates the microversion of a request for Compute, and tells it in every answer."""
+    """Negotiates the microversion of a request for Compute; every answer has it in a header."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         req.context.version = microversions.MINIMUM
@@ -79,24 +79,24 @@ class Microversions:
 
 
 class Authentication(Protocol):
-    """Who says who the caller is; it is one of ``admission.CallerLookup``, too."""
+    """Identifies callers; it is an ``admission.CallerLookup``, too."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Put a :class:`RequestContext` into ``req.context.caller``, or raise why there is none."""
+        """Put a :class:`RequestContext` into ``req.context.caller``, or raise an error."""
 
     def caller(self, environ: Mapping[str, Any]) -> str | None:
-        """Return whose share of the API's places a request takes."""
+        """Return the caller whose share of the API's slots a request uses."""
 
     def identify(self, environ: dict[str, Any]) -> str | None:
-        """Find out whose a request is."""
+        """Identify the caller of a request."""
 
 
 class NoAuth:
-    """Believes everybody: ``X-Auth-Token: user:project`` says who asks.
+    """Accepts every caller: ``X-Auth-Token: user:project`` names user and project.
 
-    Whoever is, or works for, ``admin`` is an administrator; so is who brings no token at all, or
-    the word that keystoneauth's plug-in ``none`` sends for want of one. A token without colon names
-    user and project alike.
+    The user ``admin`` and users of the project ``admin`` are administrators; so are callers without
+    a token, or with the one that keystoneauth's plug-in ``none`` sends. A token without a colon is
+    the name of both user and project.
     """
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -113,7 +113,7 @@ class NoAuth:
         )
 
     def caller(self, environ: Mapping[str, Any]) -> str:
-        """Return whose share of the API's places a request takes: its project's."""
+        """Return the project whose share of the API's slots a request uses."""
         return f"project {_who(environ.get('HTTP_X_AUTH_TOKEN'))[1]}"
 
     identify = caller

@@ -2,7 +2,7 @@
 
 The document of all microversions has the forms of a body side by side (``anyOf``) where they
 differ, each with its range of versions. The document of one microversion has one form of each and
-nothing from other versions, which is what programs that send requests need.
+nothing from other versions, for programs that send requests.
 """
 
 import functools
@@ -29,32 +29,32 @@ SHOW_QUERY: Final = always(query(_QUERY, strict=True))
 
 Rules = Mapping[str, oslo_policy.RuleDefault]
 VERSION: Final = "3.1.0"
-RANGE: Final = "x-openstack"  # beside what only some microversions have
+RANGE: Final = "x-openstack"  # the key of a range of microversions
 _DATA: Final = {"type": "string", "format": "binary"}
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
 _BODILESS: Final = (204, 304)
 _WRITES: Final = ("POST", "PUT", "PATCH", "DELETE")
-# What any request may be told, and what only some; why is in the words.
+# Errors that any request may get, and then those of some requests only.
 _ALWAYS: Final = {
-    400: "The request cannot be meant: a value is missing, malformed or contradictory.",
+    400: "The request is invalid: a value is missing, malformed or contradictory.",
     429: "This project has too much under way; try again after the seconds in Retry-After.",
     500: "A fault of the cloud; the message has the request's id and nothing else.",
     501: "A part of the cloud is too old for this request.",
-    503: "A part of the cloud is away, or there is too much to do; Retry-After says when to ask.",
+    503: "A part of the cloud is unavailable or overloaded; try again as Retry-After says.",
     504: "A part of the cloud did not answer in time; whether it acted is not known.",
 }
 _CALLER: Final = {
-    401: "Nobody knows who the caller is.",
+    401: "The caller is not authenticated.",
     403: "The caller may not do this, or the quota is used up.",
 }
 _VERSIONED: Final = {406: "The microversion is not offered."}
-_PARTLY: Final = 207  # its body names things, of which some may not be there
+_PARTLY: Final = 207  # its body names things, some of which may not exist
 _NAMED: Final = {404: "The thing does not exist, or not for this caller or microversion."}
-_NAME_IN_BODY: Final = frozenset(  # something that may not be there
+_NAME_IN_BODY: Final = frozenset(  # a thing that may not exist
     {"POST /network/v2.0/ports", "POST /network/v2.0/security-group-rules"}
 )
 _WRITING: Final = {409: "The thing is not in the state that the request expects."}
-# Nothing is changed, but what is asked must be able to answer.
+# It changes nothing, but the server must be in a state to answer.
 _OF_GUESTS: Final = frozenset({"GET /v2.1/servers/{server_id}/diagnostics"})
 _SENDING: Final = {
     408: "The body did not come in time.",
@@ -106,7 +106,7 @@ def _by_operation(routes: Iterable[Route], minor: int | None) -> dict[tuple[str,
 def _operation(rows: list[Route], rules: Rules, minor: int | None) -> dict[str, Any]:
     route = rows[-1]
     public = _is_public(route, rules)
-    told: dict[str, Any] = {
+    operation: dict[str, Any] = {
         "operationId": _name(route),
         "tags": [route.noun.__name__],
         "summary": (rules[route.policy].description or "").rstrip("."),
@@ -120,15 +120,15 @@ def _operation(rows: list[Route], rules: Rules, minor: int | None) -> dict[str, 
     }
     first, last = min(row.since for row in rows), max(row.until for row in rows)
     if (first, last) != (microversions.MINIMUM, microversions.MAXIMUM):
-        told[RANGE] = _range(first, last)
+        operation[RANGE] = _range(first, last)
     sent = _sent(rows, minor)
     if sent:
-        told["requestBody"] = {"required": True, "content": sent}
-    return told
+        operation["requestBody"] = {"required": True, "content": sent}
+    return operation
 
 
 def _sent(rows: list[Route], minor: int | None) -> dict[str, Any]:
-    """Return the content types that are taken, each with what it looks like."""
+    """Return the accepted content types, each with its schema."""
     if DATA in rows[-1].takes:
         return {DATA: {"schema": _DATA}}
     bodies = list(_bodies(rows, minor))
@@ -136,15 +136,15 @@ def _sent(rows: list[Route], minor: int | None) -> dict[str, Any]:
 
 
 def _is_public(route: Route, rules: Rules) -> bool:
-    """Tell whether no token is needed; below /v2.1 anybody is anybody with one."""
+    """Tell whether no token is needed; below /v2.1 the check ANYBODY still needs one."""
     below = route.path.startswith(f"{COMPUTE}/")
     return rules[route.policy].check_str == ANYBODY and not below
 
 
 def _name(route: Route) -> str:
-    """Return a name of method and path, which nothing else has."""
-    words = re.findall(r"\w+", route.path.replace("v2.1", ""))
-    return "_".join([route.method.lower(), *(words or ["root"])])
+    """Return a unique name, from method and path."""
+    segments = re.findall(r"\w+", route.path.replace("v2.1", ""))
+    return "_".join([route.method.lower(), *(segments or ["root"])])
 
 
 def _path(route: Route) -> list[dict[str, Any]]:
@@ -155,18 +155,18 @@ def _path(route: Route) -> list[dict[str, Any]]:
 
 
 def _query(rows: list[Route], minor: int | None) -> Iterator[dict[str, Any]]:
-    """Yield the names that any of the forms knows; each may be given more than once."""
+    """Yield the parameters of all forms; each may be given more than once."""
     seen: dict[str, tuple[int, int, Any]] = {}
     for first, last, form in _forms(rows, "query", minor):
         for name, values in form["properties"].items():
             seen[name] = (min(first, seen.get(name, (first,))[0]), last, values)
     for name, (first, last, values) in seen.items():
-        told = {"name": name, "in": "query", "style": "form", "explode": True, "schema": values}
-        yield told | _unless_always(first, last, minor)
+        query = {"name": name, "in": "query", "style": "form", "explode": True, "schema": values}
+        yield query | _unless_always(first, last, minor)
 
 
 def _version(route: Route, minor: int | None) -> list[dict[str, Any]]:
-    """Return the header of the microversion; the document of one asks for exactly that one."""
+    """Return the microversion header; the document of one microversion requires exactly that."""
     if not route.path.startswith(COMPUTE):
         return []
     if minor is None:
@@ -212,21 +212,21 @@ def _range(first: int, last: int) -> dict[str, str]:
 
 
 def _successes(route: Route) -> dict[str, Any]:
-    """Return what may come of it; the name of an answer of another status has that status, too."""
+    """Return the answers by status; the key of one with the status ``also`` has that in it."""
     name = route.handler.__qualname__
-    told = {str(route.status): _success(route.status, ANSWERS.get(name))}
+    answers = {str(route.status): _success(route.status, ANSWERS.get(name))}
     if route.gives == DATA:
-        told[str(route.status)]["content"] = {DATA: {"schema": _DATA}}
+        answers[str(route.status)]["content"] = {DATA: {"schema": _DATA}}
     if route.also is not None:
-        told[str(route.also)] = _success(route.also, ANSWERS.get(f"{name} {route.also}"))
-    return told
+        answers[str(route.also)] = _success(route.also, ANSWERS.get(f"{name} {route.also}"))
+    return answers
 
 
 def _success(status: int, shown: Document | None) -> dict[str, Any]:
-    told: dict[str, Any] = {"description": "Done." if status != 202 else "Accepted."}  # noqa: PLR2004
+    answer: dict[str, Any] = {"description": "Done." if status != 202 else "Accepted."}  # noqa: PLR2004
     if shown is not None and status not in _BODILESS:
-        told["content"] = {JSON: {"schema": shown}}
-    return told
+        answer["content"] = {JSON: {"schema": shown}}
+    return answer
 
 
 def _refusals(rows: list[Route], *, public: bool) -> dict[str, Any]:
@@ -268,13 +268,13 @@ def _components() -> dict[str, Any]:
 
 
 def _refusal(status: int) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "description": _DESCRIPTIONS[status],
         "content": {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}},
     }
     if status in faults.WAITING:
-        told["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
-    return told
+        answer["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
+    return answer
 
 
 def _error() -> dict[str, Any]:
@@ -308,7 +308,7 @@ class OpenApi:
         self._document = functools.lru_cache(maxsize=4)(self._make)
 
     def show(self, call: Call) -> Answer:
-        """Answer what all microversions know, or exactly what one does.
+        """Return the document of all microversions, or of one.
 
         :raises roost.exception.Invalid: for a microversion that is not offered
         """

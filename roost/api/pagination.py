@@ -12,16 +12,16 @@ T = TypeVar("T")
 
 
 def limit(call: Call, *, most: int) -> int:
-    """Return how many items a page has: what is asked, ``most`` at most; 0 means no wish."""
+    """Return the size of a page: the query's limit, ``most`` at most; 0 means ``most``."""
     asked = call.query.number("limit")
     return min(asked or most, most) if asked != 0 else most
 
 
 def after(found: list[T], call: Call, *, identity: str = "id") -> list[T]:
-    """Return what comes after the query's marker, if it has one.
+    """Return the items after the query's marker, if it has one.
 
     :param identity: the attribute that the marker names
-    :raises roost.exception.Invalid: when nothing is called so
+    :raises roost.exception.Invalid: when no item matches the marker
     """
     marker = call.query.one("marker")
     if not marker:
@@ -35,7 +35,7 @@ def after(found: list[T], call: Call, *, identity: str = "id") -> list[T]:
 def links(call: Call, name: str, *, full: bool, last: str) -> Mapping[str, Any]:
     """Return ``{name}_links`` (or ``links``) with the next page, if this one is full.
 
-    :param last: what the next page's ``marker`` is
+    :param last: the ``marker`` of the next page
     """
     if not full:
         return {}
@@ -47,12 +47,12 @@ def links(call: Call, name: str, *, full: bool, last: str) -> Mapping[str, Any]:
 
 
 def time(value: datetime.datetime | None) -> str | None:
-    """Write a time as most of Compute does: ``2026-11-21T09:30:00Z``."""
+    """Format a time as most of Compute does: ``2026-11-21T09:30:00Z``."""
     return None if value is None else value.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def micros(value: datetime.datetime | None) -> str | None:
-    """Write a time as its extensions do: ``2026-11-21T09:30:00.000000``."""
+    """Format a time as Compute's extensions do: ``2026-11-21T09:30:00.000000``."""
     if value is None:
         return None
     return value.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")

@@ -1,4 +1,4 @@
-"""The table of policies: the default rule of each, under the name that operators of Nova know.
+"""The table of policies: the default rule of each, under its name in Nova.
 
 The sample of the policy file is generated from ``list_rules``, with the rules of the stand-ins.
 """
@@ -91,5 +91,5 @@ _TABLES = (
 
 
 def list_rules() -> list[policy.RuleDefault]:
-    """Return all rules: the roles first, then noun by noun."""
+    """Return all rules: the roles first, then by resource."""
     return [rule for table in _TABLES for rule in table]

@@ -1,13 +1,13 @@
 """The policy check, by oslo.policy, and the roles that all rules are made of.
 
-Each role has what those before it have: reader, member and manager of a project, and
-administrator. Other services come as ``service``. Names and meanings are those that OpenStack's
-operators know, so that their policy files keep their effect; ``[oslo_policy] enforce_new_defaults
-= false`` lets those who work in a project do there what members may, whatever their role.
+Each role includes the ones before it: reader, member and manager of a project, and administrator.
+Other services have the role ``service``. Names and meanings are those of OpenStack, so that
+operators' policy files keep their effect; with ``[oslo_policy] enforce_new_defaults = false``
+every role in a project has the rights of members.
 
-Each time it is asked, oslo.policy looks for the operator's file and takes as long as a query of a
-database; one request needs several answers. So they are remembered for a second, by all that
-decides them: the rule, the whole of the caller's credentials and the target.
+Each check of oslo.policy looks for the operator's file and takes as long as a database query; one
+request needs several checks. So their results are cached for a second, by all that they depend on:
+the rule, the caller's credentials and the target.
 """
 
 import time
@@ -27,7 +27,7 @@ MANAGER = "rule:project_manager_or_admin"
 MEMBER = "rule:project_member_or_admin"
 READER = "rule:project_reader_or_admin"
 SERVICE = "rule:service_or_admin"
-# Whose tokens are for a project: ones for the whole system or a domain are for other services.
+# Only tokens scoped to a project: system and domain tokens are for other services.
 SCOPES: Final = ("project",)
 
 _ADMIN_OR_OWNER: Final = f"{ADMIN} or project_id:%(project_id)s"
@@ -38,11 +38,11 @@ def _role(name: str, check: str, description: str) -> policy.RuleDefault:
 
 
 def _in_place_of_owner(name: str, check: str, description: str) -> policy.RuleDefault:
-    """Make a rule of a role where working in the project used to be enough."""
+    """Make a rule of a role where any role in the project used to be enough."""
     former = policy.DeprecatedRule(
         name,
         _ADMIN_OR_OWNER,
-        deprecated_reason="Roles tell more than working in a project does.",
+        deprecated_reason="Roles are finer than membership of a project.",
         deprecated_since="0.1.0",
     )
     return policy.RuleDefault(name, check, description, deprecated_rule=former)
@@ -56,24 +56,24 @@ RULES = [
     _role(CONTEXT_IS_ADMIN, "role:admin", "Administrators; the check is_admin:True asks it, too."),
     _role("admin_api", ADMIN, "The same; for policy files that name it."),
     _role("admin_or_owner", _ADMIN_OR_OWNER, "Not used; for policy files that name it."),
-    _role("project_manager_api", _in_project("manager"), "Who runs the project of a thing."),
-    _role("project_member_api", _in_project("member"), "Who works in the project of a thing."),
-    _role("project_reader_api", _in_project("reader"), "Who may look at the project of a thing."),
+    _role("project_manager_api", _in_project("manager"), "Managers of the owning project."),
+    _role("project_member_api", _in_project("member"), "Members of the owning project."),
+    _role("project_reader_api", _in_project("reader"), "Readers of the owning project."),
     _role("service_api", "role:service", "Other services of the cloud."),
     _role(
         "project_manager_or_admin",
         f"rule:project_manager_api or {ADMIN}",
-        "Who runs the project of a thing, and administrators.",
+        "Managers of the owning project, and administrators.",
     ),
     _in_place_of_owner(
         "project_member_or_admin",
         f"rule:project_member_api or {ADMIN}",
-        "Who works in the project of a thing, and administrators.",
+        "Members of the owning project, and administrators.",
     ),
     _in_place_of_owner(
         "project_reader_or_admin",
         f"rule:project_reader_api or {ADMIN}",
-        "Who may look at the project of a thing, and administrators.",
+        "Readers of the owning project, and administrators.",
     ),
     _role(
         "service_or_admin",
@@ -88,7 +88,7 @@ def rule(
 ) -> policy.DocumentedRuleDefault:
     """Make a rule for ``operations``: ``METHOD /path`` each.
 
-    :param formerly: a rule that used to be for this and more; in policy files it still is
+    :param formerly: a rule that used to cover this and more; in policy files it still does
     """
     return policy.DocumentedRuleDefault(
         name=name,
@@ -114,14 +114,14 @@ def _former(name: str | None, check: str) -> policy.DeprecatedRule | None:
     )
 
 
-LOOK_SECONDS: Final = 1.0  # so soon a change of the operator's file counts
-_MOST: Final = 10_000  # decisions
+LOOK_SECONDS: Final = 1.0  # until a change of the operator's file takes effect
+_MOST: Final = 10_000  # cached decisions
 
 
 class Policy:
-    """Judges callers by rules and the operator's policy file.
+    """Checks callers by rules and the operator's policy file.
 
-    :param rules: the defaults of all rules that may be asked
+    :param rules: the defaults of all rules that may be checked
     :param conf: any ConfigOpts; ``[oslo_policy]`` in it names the file, if there is one
     """
 
@@ -154,7 +154,8 @@ class Policy:
     ) -> bool:
         """Tell whether the caller passes ``rule`` for a thing of a project and a user (own).
 
-        Who has no project owns nothing: what has none either, or one called "None", is not theirs.
+        A caller without a project owns nothing, not even things without a project or of one called
+        "None".
         """
         target: dict[str, Any] = {"user_id": context.user_id if user_id is None else user_id}
         if context.project_id is not None:
@@ -175,13 +176,13 @@ class Policy:
     def require(self, context: RequestContext, rule: str, *, user_id: str | None = None) -> None:
         """Raise :class:`roost.exception.Forbidden` unless the caller passes ``rule``.
 
-        :param user_id: whose thing it is (the caller's own)
+        :param user_id: the owner of the thing (default: the caller)
         """
         if not self.allows(context, rule, user_id=user_id):
             raise exception.Forbidden(f"Policy doesn't allow {rule} to be performed.")
 
     def _decisions(self) -> dict[Hashable, bool]:
-        """Return what was decided a moment ago; nothing, if rules ask somebody outside."""
+        """Return the cached decisions; an empty cache if rules call external services."""
         if self._clock() >= self._until or len(self._decided) > _MOST:
             self._enforcer.load_rules()
             self._remembers = not any("http" in str(rule) for rule in self._enforcer.rules.values())
@@ -190,7 +191,7 @@ class Policy:
 
 
 def _credentials(context: RequestContext) -> Hashable:
-    """Return all of a caller that a rule may look at."""
+    """Return all attributes of a caller that a rule may check."""
     values = context.to_policy_values()
     return tuple(
         (name, tuple(value) if isinstance(value, list) else value) for name, value in values.items()

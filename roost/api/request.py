@@ -1,4 +1,4 @@
-"""A request as handlers get it, and the answer that they return. No HTTP library is used here."""
+"""Requests as handlers receive them, and the answers that they return; free of HTTP libraries."""
 
 import dataclasses
 import ipaddress
@@ -11,7 +11,7 @@ from roost.context import RequestContext
 
 
 class Query:
-    """The query of a request: names to lists of strings, validated before."""
+    """The query of a request: names to lists of strings, already validated."""
 
     def __init__(self, values: Mapping[str, list[str]]) -> None:
         self.values = values
@@ -20,11 +20,11 @@ class Query:
         return name in self.values
 
     def all(self, name: str) -> list[str]:
-        """Return the values given, each once: what is asked for twice is found once."""
+        """Return the values given, without duplicates."""
         return list(dict.fromkeys(self.in_turn(name)))
 
     def in_turn(self, name: str) -> list[str]:
-        """Return the values as they were given, where their places mean something."""
+        """Return the values in the order given, with duplicates."""
         return self.values.get(name, [])
 
     def one(self, name: str) -> str | None:
@@ -32,14 +32,14 @@ class Query:
         return self.values[name][-1] if name in self.values else None
 
     def number(self, name: str) -> int | None:
-        """Return a whole number; nothing for a name left out or empty."""
+        """Return a whole number; None for a name left out or empty."""
         value = self.one(name)
         return int(value) if value else None
 
     def flag(self, name: str) -> bool | None:
         """Return a boolean as OpenStack's clients write it.
 
-        :raises roost.exception.Invalid: when the value is none
+        :raises roost.exception.Invalid: when the value is not a boolean
         """
         value = self.one(name)
         if value is None:
@@ -49,7 +49,7 @@ class Query:
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What a handler answers; ``body`` None: nothing; ``status`` None: that of its route.
+    """The answer of a handler; ``body`` None: no body; ``status`` None: that of its route.
 
     ``data`` is sent instead of a body, ``length`` bytes, and closed in the end.
     """
@@ -63,10 +63,10 @@ class Answer:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Call:
-    """A request that passed its door: known caller, allowed, valid query and body.
+    """A request that passed all checks: authenticated, allowed, valid query and body.
 
-    ``body`` is what was sent: JSON, or the data of an upload. ``base_url`` is where links begin,
-    without trailing slash. ``rule`` is the policy rule that let the caller in, judged with their
+    ``body`` is the request's: JSON, or the data of an upload. ``base_url`` is the base of links,
+    without trailing slash. ``rule`` is the policy rule that the caller passed, checked with their
     own project; see :meth:`may_touch`.
     """
 
@@ -82,9 +82,9 @@ class Call:
 
     @property
     def project_id(self) -> str:
-        """The caller's project, for what belongs to one.
+        """The caller's project, for resources that belong to one.
 
-        :raises roost.exception.Forbidden: when the token is for none
+        :raises roost.exception.Forbidden: when the token has no project
         """
         if self.context.project_id is None:
             raise exception.Forbidden("This needs a token for a project; this one is for none.")
@@ -92,7 +92,7 @@ class Call:
 
     @property
     def visible_project(self) -> str | None:
-        """The project whose things the caller sees, by the call's own rule; None: all projects'."""
+        """The only project whose things the caller sees, by the call's own rule; None: all."""
         everybody = self.allows(self.rule, project_id="")
         return None if everybody else self.project_id
 
@@ -105,7 +105,7 @@ class Call:
         self.policy.require(self.context, rule)
 
     def require_for(self, project_id: str) -> None:
-        """Judge the call's own rule again, with a project that the request itself names.
+        """Check the call's own rule again, with a project that the request itself names.
 
         :raises roost.exception.Forbidden: that there is such a project is no secret
         """
@@ -113,7 +113,7 @@ class Call:
             raise exception.Forbidden(f"Policy doesn't allow {self.rule} to be performed.")
 
     def may_touch(self, project_id: str, *, name: str) -> None:
-        """Judge the call's own rule again, with the project that the thing really belongs to.
+        """Check the call's own rule again, with the project that owns the thing.
 
         :raises roost.exception.NotFound: naming the thing, as if it did not exist
         """
@@ -121,26 +121,26 @@ class Call:
             raise exception.NotFound(f"{name} could not be found.")
 
     def may_act_for(self, user_id: str) -> None:
-        """Judge the call's own rule again, with the user whose things are meant.
+        """Check the call's own rule again, with the user who owns the things.
 
-        :raises roost.exception.Forbidden: when it does not let the caller do this for that user
+        :raises roost.exception.Forbidden: when the caller may not do this for that user
         """
         self.policy.require(self.context, self.rule, user_id=user_id)
 
 
 def truth(value: str, *, name: str) -> bool:
-    """Read a boolean word.
+    """Read a boolean.
 
-    :raises roost.exception.Invalid: when it is none
+    :raises roost.exception.Invalid: when it is not one
     """
-    word = value.strip().lower()
-    if word in ("1", "t", "true", "on", "y", "yes"):
+    text = value.strip().lower()
+    if text in ("1", "t", "true", "on", "y", "yes"):
         return True
-    if word in ("0", "f", "false", "off", "n", "no", ""):
+    if text in ("0", "f", "false", "off", "n", "no", ""):
         return False
     raise exception.Invalid(f"Invalid value for {name}: {value!r} is no boolean.")
 
 
 def short_ip(text: str | None) -> str | None:
-    """Return an address as short as it can be written, which is how it is kept; "" is none."""
+    """Return the shortest form of an address, which is stored; None for None or ""."""
     return str(ipaddress.ip_address(text)) if text else None

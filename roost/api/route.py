@@ -16,12 +16,12 @@ DATA: Final = "application/octet-stream"
 class Route:
     """A method of a path, and all that must hold before its handler is called.
 
-    ``noun`` is the class that ``handler`` is a method of; it is made once, with the parts.
-    ``policy`` is one rule's name. ``body`` None: what is sent is not looked at. ``takes`` are the
-    content types of a body; that of an upload (``DATA``) is not read before its handler reads it.
-    ``gives`` is that of the answer. ``also`` is another status of success, which an answer names
-    itself. ``since`` and ``until`` are minor microversions. Not ``slash``: with one at its end the
-    path names a thing without a name, and there is none.
+    ``noun`` is the class of the method ``handler``; it is made once, with the dependencies.
+    ``policy`` is one rule's name. ``body`` None: a body is ignored. ``takes`` are the accepted
+    content types of a body; an upload (``DATA``) is not read before its handler reads it.
+    ``gives`` is the content type of the answer. ``also`` is another status of success, which an
+    answer sets itself. ``since`` and ``until`` are minor microversions. Unless ``slash``, the path
+    with a trailing slash is not found.
     """
 
     method: str
@@ -41,7 +41,7 @@ class Route:
 
 
 def row(operation: str, handler: tuple[type[Any], Any], policy: str, **more: Any) -> Route:
-    """Make a row; ``operation`` is method and path. Without a query of its own it takes any."""
+    """Make a row; ``operation`` is method and path. Without a query schema it accepts any query."""
     method, path = operation.split(" ")
     noun, function = handler
     return Route(

@@ -1,4 +1,4 @@
-"""The table of routes: everything that Compute serves, and what each request must pass.
+"""The table of routes: everything that Compute serves, and the checks of each request.
 
 It joins the ``ROUTES`` of the modules of resources; a test finds one that is not listed here.
 """
@@ -74,6 +74,6 @@ _TABLES: Final = (
     legacy_images.ROUTES,
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for table in _TABLES for route in table)
-# What clients read before they authenticate, so nobody is asked who they are.
+# Clients read these documents before they authenticate: no token is needed.
 _OPEN: Final = (versions.VERSIONS_POLICY, policies.OPENAPI_POLICY)
 OPEN_PATHS: Final = frozenset(route.path for route in ROUTES if route.policy in _OPEN)

@@ -1,6 +1,6 @@
 """Other services: whether a deployment has Glance and Neutron, and their addresses.
 
-Where it has them, the paths of their stand-ins refuse every request, so that nobody takes a
+Where it has them, the paths of their stand-ins refuse every request, so that no client takes a
 stand-in for the service. A caller's service catalog, which comes with the token, has the addresses.
 """
 
@@ -18,17 +18,17 @@ _NETWORK: Final = "This cloud has a network service of its own: the catalog says
 
 
 def roots(dependencies: Dependencies) -> frozenset[str]:
-    """Return where the paths begin that are not served here, as parts are put together."""
+    """Return the prefixes of the paths that this deployment does not serve."""
     images = _IMAGES if isinstance(dependencies.images, OutsideImageStore) else ()
     networks = _NETWORKS if dependencies.networking.external else ()
     return frozenset([*images, *networks])
 
 
 def message(path: str, elsewhere: frozenset[str]) -> str | None:
-    """Return what callers of a path are told that is not served here; None: it is.
+    """Return the error message of a path that is not served here; None: it is served.
 
     :param path: of a route
-    :param elsewhere: as :func:`roots` has it
+    :param elsewhere: the result of :func:`roots`
     """
     for root in elsewhere:
         if path == root or path.startswith(f"{root}/"):
@@ -40,7 +40,7 @@ _PUBLIC: Final = "public"
 
 
 def images_root(call: Call, store: ImageStore) -> str:
-    """Return where images are: what the caller's catalog says, if another service has them."""
+    """Return the URL of images: from the caller's catalog, if another service has them."""
     if isinstance(store, OutsideImageStore):
         found = endpoint(call.context, "image")
         if found is not None:
@@ -49,7 +49,7 @@ def images_root(call: Call, store: ImageStore) -> str:
 
 
 def endpoint(context: RequestContext, kind: str) -> str | None:
-    """Return the address by which users reach a service; None: the catalog does not know it."""
+    """Return the public URL of a service; None: the catalog does not have it."""
     for service in context.service_catalog or ():
         if service.get("type") == kind:
             for one in service.get("endpoints", ()):

@@ -1,7 +1,7 @@
 """JSON Schema of bodies and queries, one per range of microversions; times of queries.
 
 Answers show times in whole seconds, and rows have microseconds: so a time without a fraction in a
-query means all of its second.
+query means the whole second.
 """
 
 import base64
@@ -25,26 +25,26 @@ Document = Mapping[str, Any]
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{32}")
 _FORMATS: Final = jsonschema.FormatChecker(formats=())
 _SECRETS: Final = {"adminPass", "user_data", "personality"}
-_SHOWN: Final = 80  # characters of a bad value that an error message repeats
+_SHOWN: Final = 80  # characters of an invalid value that an error message repeats
 
 
 class Schema:
-    """What a body or a query must be, from some microversions on.
+    """The schema of a body or a query, by microversion.
 
-    :param since: minor microversion -> document; a request meets the last one not after its own
+    :param since: minor microversion -> document; the last one not after the request's applies
     """
 
     def __init__(self, since: Mapping[int, Document]) -> None:
-        #: The documents by the minor microversion that each begins with, the last first.
+        #: The documents by the first minor microversion of each, the last first.
         self.documents = dict(sorted(since.items(), reverse=True))
         self._validators: dict[int, jsonschema.protocols.Validator] = {}
 
     def document(self, minor: int) -> Document:
-        """Return what applies to a microversion."""
+        """Return the document of a microversion."""
         return self.documents[self._since(minor)]
 
     def check(self, value: Any, *, minor: int, what: str) -> None:
-        """Raise :class:`roost.exception.Invalid`, naming the place, unless ``value`` fits.
+        """Raise :class:`roost.exception.Invalid`, naming the field, unless ``value`` is valid.
 
         :param what: ``body`` or ``query``, for the message
         """
@@ -53,9 +53,9 @@ class Schema:
             raise exception.Invalid(_message(error, what))
 
     def relax(self, value: Any, *, minor: int) -> None:
-        """Take out of ``value`` what the document does not know, as Compute v2.0 overlooked it.
+        """Remove unknown fields from ``value``, as Compute v2.0 ignored them.
 
-        And blanks around words that must have none, which it cut.
+        Also strip blanks from strings that must have none at their ends, as v2.0 did.
         """
         for error in list(self._validator(minor).iter_errors(value)):
             if error.validator == "pattern" and error.absolute_path:
@@ -71,7 +71,7 @@ class Schema:
         return next(since for since in self.documents if since <= minor)
 
     def _validator(self, minor: int) -> jsonschema.protocols.Validator:
-        """Return it, made when first needed: to make all would keep an API from its start."""
+        """Return the validator, made when first needed: making all would delay the start."""
         since = self._since(minor)
         if since not in self._validators:
             self._validators[since] = _validator(self.documents[since])
@@ -79,7 +79,7 @@ class Schema:
 
 
 def always(document: Document) -> Schema:
-    """Return a schema that no microversion changes."""
+    """Return a schema that is the same in all microversions."""
     return Schema({1: document})
 
 
@@ -87,9 +87,9 @@ def grown(
     rows: Sequence[tuple[int, int, str, Document]],
     build: Callable[[int, dict[str, Any]], Document],
 ) -> Schema:
-    """Make a schema of a table of properties, each with the microversions that have it.
+    """Make a schema from a table of properties, each with the microversions that have it.
 
-    :param rows: (first, last, property, its document); a later row overrules an earlier one
+    :param rows: (first, last, property, its document); a later row overrides an earlier one
     :param build: (minor, properties) -> the whole document of that version
     """
     changes = {1, *(first for first, _, _, _ in rows), *(last + 1 for _, last, _, _ in rows)}
@@ -111,7 +111,7 @@ def is_uuid(value: str) -> bool:
 def timestamp(value: str) -> datetime.datetime:
     """Read a time in ISO 8601; one without zone is UTC.
 
-    :raises ValueError: when it is none
+    :raises ValueError: when it is not a time
     """
     # a "+" of an unquoted query arrives as a space
     read = datetime.datetime.fromisoformat(value.strip().replace(" ", "+", value.count(":") > 2))  # noqa: PLR2004
@@ -124,7 +124,7 @@ def _validator(document: Document) -> jsonschema.protocols.Validator:
 
 
 def _items(validator: Any, items: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    """Look at the items of a list that is not too long: to refuse one costs nothing."""
+    """Validate the items of a list only if it is not too long: refusing must be cheap."""
     if not isinstance(instance, list) or len(instance) <= schema.get("maxItems", len(instance)):
         yield from jsonschema.Draft202012Validator.VALIDATORS["items"](
             validator, items, instance, schema
@@ -137,7 +137,7 @@ _Validator: Final[Any] = jsonschema.validators.extend(  # type: ignore[no-untype
 
 
 def _ending(document: Any) -> Any:
-    """Let patterns end where JSON Schema says; Python's dollar lets a line's end follow."""
+    """Let ``$`` match at the end only, as in JSON Schema; Python's matches before a newline too."""
     if isinstance(document, list | tuple):
         return [_ending(inner) for inner in document]
     if not isinstance(document, Mapping):
@@ -168,7 +168,7 @@ def _message(error: schema_exceptions.ValidationError, what: str) -> str:
 
 
 def _unknown(error: schema_exceptions.ValidationError) -> list[str]:
-    """Return the names in an object that its document has no place for."""
+    """Return the unknown names in an object."""
     document: Any = error.schema
     sent: Any = error.instance
     known, patterns = document.get("properties", {}), document.get("patternProperties", {})
@@ -180,13 +180,13 @@ def _unknown(error: schema_exceptions.ValidationError) -> list[str]:
 
 
 def _is_secret(error: schema_exceptions.ValidationError) -> bool:
-    """Tell whether a bad value is not to be repeated, or may have one inside that is not."""
+    """Tell whether an invalid value is a secret, or may contain one."""
     whole = isinstance(error.instance, dict | list)
     return whole or not _SECRETS.isdisjoint(map(str, error.absolute_path))
 
 
 def _format(name: str) -> Callable[[Callable[[str], Any]], Callable[[str], Any]]:
-    """Register a check, which raises ValueError or returns a false value for what is bad."""
+    """Register a check, which raises ValueError or returns a false value for invalid strings."""
 
     def register(check: Callable[[str], Any]) -> Callable[[str], Any]:
         _FORMATS.checks(name, raises=(ValueError,))(
@@ -198,7 +198,7 @@ def _format(name: str) -> Callable[[Callable[[str], Any]], Callable[[str], Any]]
 
 
 def _unscoped(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Refuse ``fe80::1%eth0``: a scope means something on one host only."""
+    """Refuse ``fe80::1%eth0``: a scope has a meaning on one host only."""
     return lambda value: "%" not in value and parse(value)
 
 
@@ -227,12 +227,12 @@ def _is_base64(value: str) -> bool:
 
 
 MAX_INTEGER: Final = 2**31 - 1
-MOST_VALUES: Final = 256  # how often a query names a parameter; as many ids as an URL of 8 KiB has
-EVER: Final = microversions.MAXIMUM  # where a property has come to stay
-STRICT_QUERIES: Final = 75  # since 2.75 names that a list does not know are refused
-ALL_STRICT: Final = 102  # since 2.102 names that nothing knows are refused everywhere
+MOST_VALUES: Final = 256  # repetitions of a query parameter; as many ids fit into a URL of 8 KiB
+EVER: Final = microversions.MAXIMUM  # last microversion of a property that was not removed
+STRICT_QUERIES: Final = 75  # since 2.75 lists refuse unknown query parameters
+ALL_STRICT: Final = 102  # since 2.102 all requests refuse unknown query parameters
 
-# A name is what can be read: no blanks around it, and no control characters.
+# A visible name: no blanks at its ends, and no control characters.
 NAME: Final = {
     "type": "string",
     "minLength": 1,
@@ -280,7 +280,7 @@ def number(least: int, most: int = MAX_INTEGER) -> Document:
 
 
 def query(properties: Document, *, strict: bool = False) -> Document:
-    """Return the schema of a query; each value is of its property's schema, each time it is given.
+    """Return the schema of a query; the schema of a property applies to each of its values.
 
     :param strict: whether other names are refused
     """
@@ -311,14 +311,14 @@ _END_OF_SECOND: Final = 999_999  # microseconds
 
 
 class TimeSpan(NamedTuple):
-    """The first moment that is meant, and the last."""
+    """The first and the last moment of a time span."""
 
     first: datetime.datetime
     last: datetime.datetime
 
 
 class Changes(NamedTuple):
-    """The first moment of the changes that are asked for, and the last; None: without end."""
+    """The first and the last moment of the requested changes; None: unbounded."""
 
     since: datetime.datetime | None
     before: datetime.datetime | None
@@ -334,9 +334,9 @@ class Changes(NamedTuple):
 
 
 def span(said: str) -> TimeSpan:
-    """Read a time.
+    """Read a time span.
 
-    :raises ValueError: when it is none
+    :raises ValueError: when it is not a time
     """
     first = timestamp(said)
     exact = "." in said or "," in said
@@ -344,9 +344,9 @@ def span(said: str) -> TimeSpan:
 
 
 def changes(call: Call, *, since: int = 1) -> Changes:
-    """Return what the query says by ``changes-since`` and ``changes-before``.
+    """Return the query's ``changes-since`` and ``changes-before``.
 
-    :param since: the minor microversion that knows the first; both mean nothing before theirs
+    :param since: the first minor microversion with ``changes-since``; before, it is ignored
     :raises roost.exception.Invalid: when the second comes before the first
     """
     begin, end = _span(call, "changes-since", since), _span(call, "changes-before", BEFORE_SINCE)

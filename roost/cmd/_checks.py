@@ -1,4 +1,4 @@
-"""What daemons wait for before they serve."""
+"""Startup checks that daemons wait for before they serve."""
 
 import ipaddress
 import socket
@@ -23,8 +23,8 @@ def schema(database: Database, kind: str) -> StartupCheck:
 def broker(conf: cfg.ConfigOpts, url: str | None) -> StartupCheck:
     """One of the brokers of a bus takes connections.
 
-    oslo.messaging would wait by itself, but without growing pauses and deaf to a stop. Whether the
-    broker lets us in is left to it.
+    oslo.messaging would wait by itself, but without growing pauses, and a stop could not interrupt
+    it. The login at the broker is left to it.
     """
     target = messaging.TransportURL.parse(conf, url)
     if target.transport == "fake":
@@ -36,12 +36,12 @@ def broker(conf: cfg.ConfigOpts, url: str | None) -> StartupCheck:
 
 
 def address(host: str, port: int) -> StartupCheck:
-    """Nobody else listens where this daemon is to."""
+    """No other process listens on the address and port of this daemon."""
     return StartupCheck(f"{host} port {port} to be free", lambda: _bind(host, port))
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether nobody but this machine reaches an address; a name that leads nowhere does."""
+    """Tell whether only this machine reaches an address; true for a name that is not resolved."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:

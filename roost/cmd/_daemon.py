@@ -1,8 +1,8 @@
-"""The life of one daemon inside its process: wait for what it needs, serve, stop in good order.
+"""The life cycle of one daemon inside its process: wait for dependencies, serve, stop in order.
 
 ``cmd/<daemon>.py`` builds a ``Daemon`` without opening anything; ``_run.py`` runs it in a process
-of its own, the embedded rig and tests start and stop it in theirs. What it does again and again is
-a ``Periodic``.
+of its own, the embedded rig and tests start and stop it in theirs. Its periodic tasks are
+``Periodic`` objects.
 """
 
 import contextlib
@@ -24,10 +24,10 @@ LOG = logging.getLogger(__name__)
 class Periodic:
     """Calls a function at once and then every ``seconds``, in a thread of its own.
 
-    What the function raises is logged, and it is called again all the same.
+    An exception of the function is logged, and the function is called again all the same.
 
-    :param seconds: from the end of one call to the next; a callable is asked each time, so that an
-        option may change under way
+    :param seconds: from the end of one call to the next; a callable is called each time, so that
+        the option can be reloaded
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class Periodic:
         self._thread.start()
 
     def stop(self) -> None:
-        """Call no more; a call under way goes on."""
+        """Start no more calls; a running call goes on."""
         self._stopping.set()
 
     def wait(self) -> None:
-        """Wait for the end of the call under way."""
+        """Wait for the end of the running call."""
         if self._thread is not None:
             self._thread.join()
 
@@ -69,24 +69,24 @@ class Periodic:
             LOG.exception("%s failed; again in %g s", self.name, self._pause())
 
 
-CLOSING = 10.0  # seconds that buses and engines get for closing
+CLOSING = 10.0  # seconds that buses and engines get to close
 ENDLESS = 86400.0  # seconds
 
 
 class DaemonServer(Protocol):
-    """What a daemon serves with, at a place that it may have to wait for."""
+    """A server of a daemon, at an address that it may have to wait for."""
 
     @property
     def place(self) -> str: ...
 
     def start(self) -> None:
-        """Return once requests are taken; after a failure it may be called again."""
+        """Return once requests are accepted; after a failure it may be called again."""
 
     def stop(self) -> None:
-        """Take no more requests."""
+        """Accept no more requests."""
 
     def wait(self) -> None:
-        """Return when those under way are answered."""
+        """Return when all accepted requests are answered."""
 
 
 class Closable(Protocol):
@@ -98,13 +98,13 @@ class Closable(Protocol):
 class RpcServer:
     """Serves one interface on one bus, ``threads`` messages at once.
 
-    :raises roost.rpc.interface.ContractBroken: when ``manager`` does not honour the interface
+    :raises roost.rpc.interface.ContractBroken: when ``manager`` does not implement the interface
     """
 
     def __init__(
         self, bus: Bus, interface: type[Interface], manager: object, *, name: str, threads: int
     ) -> None:
-        self.place = f"the bus {bus.name!r} to let {interface.topic} in"
+        self.place = f"the topic {interface.topic} of the bus {bus.name!r}"
         self._server = bus.server(interface, manager, name)
         self._threads = threads
         self.consumer_state = self._server.consumer_state
@@ -126,12 +126,12 @@ class RpcServer:
 class Daemon:
     """The running parts of one daemon. It is started once and stopped once.
 
-    :param checks: what must be so before it serves, asked in this order until it is
+    :param checks: startup checks, each repeated in this order until it passes
     :param on_start: called after the checks, each until it succeeds, before it serves
-    :param servers: what it serves with
-    :param periodics: what it does again and again while it serves
-    :param drain: called while the servers stop, with the seconds that work under way may take
-    :param on_stop: called when nothing is under way any more
+    :param servers: its servers
+    :param periodics: its periodic tasks while it serves
+    :param drain: called while the servers stop, with the seconds that running work may take
+    :param on_stop: called when no work is running any more
     :param closing: closed last
     """
 
@@ -165,7 +165,7 @@ class Daemon:
 
     @classmethod
     def joined(cls, name: str, *daemons: Self) -> Self:
-        """Make one daemon of the parts of several, none of which was started."""
+        """Make one daemon from the parts of several, none of which was started."""
         return cls(
             name,
             checks=[each for daemon in daemons for each in daemon.needs],
@@ -177,9 +177,9 @@ class Daemon:
         )
 
     def start(self, tell: Callable[[str], None] = lambda _: None) -> bool:
-        """Wait for what it needs, however long that takes, and serve.
+        """Wait for all checks, without a time limit, and serve.
 
-        :param tell: called with a line about what it waits for
+        :param tell: called with a line about the check it waits for
         :returns: whether it serves now; False when :meth:`stop` came first
         """
         with self._starting:
@@ -194,11 +194,11 @@ class Daemon:
         return self.serving
 
     def stop(self, grace: float | None = 60.0) -> None:
-        """Take no more requests, finish those under way, close everything.
+        """Accept no more requests, finish the running ones, close everything.
 
         It may be called at any time: before, during and after :meth:`start`, and again.
 
-        :param grace: seconds that requests under way get; None: as long as they need
+        :param grace: seconds that running requests get; None: as long as they need
         """
         self._stopping.set()
         with self._starting:
@@ -215,7 +215,7 @@ class Daemon:
         LOG.info("%s has stopped", self.name)
 
     def abandon(self, why: str) -> None:
-        """Stop for good, because somebody else is what this daemon was; returns at once.
+        """Stop for good, because another process has replaced this daemon; return at once.
 
         Then ``on_give_up`` is called, which ends the process.
         """
@@ -228,16 +228,16 @@ class Daemon:
         threading.Thread(target=end, name="giving up").start()
 
     def wait(self) -> None:
-        """Return when :meth:`stop` has done its work."""
+        """Return when :meth:`stop` is complete."""
         self._stopped.wait()
 
     def reload(self) -> None:
-        """Take up the options that may change under way; they have been read again.
+        """Apply the reloadable options, which have been read again.
 
-        Log levels have changed by then, and periodics ask for their intervals. All others are
-        parts' constructor arguments: oslo.config has warned that they take a restart.
+        Log levels have changed by then, and periodics read their intervals each time. All others
+        are constructor arguments: oslo.config has warned that they require a restart.
         """
-        LOG.info("%s has reloaded what can be reloaded without a restart", self.name)
+        LOG.info("%s has reloaded the options that need no restart", self.name)
 
     def _start_servers(self, waiting: StartupWait) -> bool:
         return all(
@@ -262,7 +262,7 @@ class Daemon:
         unfinished = _in_parallel(ends, timeout=grace)
         if unfinished:
             LOG.warning(
-                "%s: work is under way after %g s; it is left to the sweepers", self.name, grace
+                "%s: work is still running after %g s; it is left to the sweepers", self.name, grace
             )
 
 
@@ -275,7 +275,7 @@ def _ended(server: DaemonServer) -> Callable[[], None]:
 
 
 def _in_parallel(functions: Sequence[Callable[[], object]], *, timeout: float | None) -> int:
-    """Call all at once; return how many have not come to an end in time."""
+    """Call all at once; return how many have not ended in time."""
     threads = [threading.Thread(target=_call, args=(each,), daemon=True) for each in functions]
     for thread in threads:
         thread.start()

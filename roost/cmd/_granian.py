@@ -1,8 +1,8 @@
-"""A WSGI application in processes of its own, served by Granian.
+"""A WSGI application in worker processes, served by Granian.
 
-The parent waits for what the application needs, listens, and replaces workers that die. Each worker
-makes its application after the fork, from a command line that it reads itself; so SIGHUP, which
-replaces the workers one after the other, takes up all options but those of the server.
+The parent waits for the startup checks, listens, and replaces workers that die. Each worker makes
+its application after the fork, from a command line that it reads itself; so SIGHUP, which replaces
+the workers one after the other, reloads all options but those of the server.
 """
 
 import contextlib
@@ -33,8 +33,8 @@ from roost.cmd._waiting import StartupCheck, StartupWait
 LOG = logging.getLogger(__name__)
 _SET_PARENT_DEATH_SIGNAL: Final = 1  # PR_SET_PDEATHSIG of prctl(2)
 _HEADER_SECONDS: Final = 75  # that the next request of a connection may take to begin
-EVERY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - and where we reach it
-# Granian logs like everything else, not by handlers of its own.
+EVERY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - and its loopback
+# Granian's logs go to the root logger instead of its own handlers.
 _LOGGERS: Final = {"_granian": {"propagate": True}, "granian.access": {"propagate": True}}
 
 
@@ -46,15 +46,15 @@ def run(
     checks: Sequence[StartupCheck] = (),
     closing: Sequence[Closable] = (),
 ) -> NoReturn:
-    """Serve ``[api] listen`` and ``port`` until SIGTERM, then finish what is under way and exit.
+    """Serve ``[api] listen`` and ``port`` until SIGTERM, then finish running requests and exit.
 
     :param make_app: called in each worker
-    :param checks: what must be so before it serves
-    :param closing: what the checks have opened; closed before there are workers
+    :param checks: startup checks
+    :param closing: opened by the checks; closed before the workers start
     """
     systemd = Systemd.take()
     oslo_config_glue.register_opts(conf)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until Granian takes them over
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until Granian sets its own handlers
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     free = _checks.address(str(conf.api.listen), conf.api.port)
     StartupWait(name, stopping=threading.Event(), tell=systemd.status).until([*checks, free])
@@ -75,7 +75,7 @@ def _server(conf: cfg.ConfigOpts, name: str) -> Any:
         address=str(conf.api.listen),
         port=conf.api.port,
         interface=Interfaces.WSGI,
-        http=HTTPModes.http1,  # of the other one it bounds no time
+        http=HTTPModes.http1,  # for HTTP/2 Granian has no timeouts
         websockets=False,
         workers=conf.workers,
         blocking_threads=admission.threads(conf.api.threads, conf.api.max_waiting),
@@ -91,7 +91,7 @@ def _server(conf: cfg.ConfigOpts, name: str) -> Any:
 
 
 def _announce_stop(systemd: Systemd) -> None:
-    """Tell systemd when we are asked to stop, before Granian hears of it."""
+    """Notify systemd of a stop before Granian handles the signal."""
     stop: Any = signal.getsignal(signal.SIGTERM)
 
     def announce(*arguments: Any) -> None:
@@ -102,19 +102,19 @@ def _announce_stop(systemd: Systemd) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Let this process end when its parent does, as by SIGKILL: nobody would ever replace it.
+    """End this process when its parent ends, even by SIGKILL: no parent would replace it.
 
-    Until Granian takes SIGTERM over here, too, it ends it at once: what is inherited is the
-    parent's handler, which would end nothing.
+    Until Granian sets its SIGTERM handler here, too, SIGTERM ends the process at once: the
+    inherited handler of the parent would not.
     """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     ctypes.CDLL(None, use_errno=True).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
-    if os.getppid() != parent:  # it has ended before
+    if os.getppid() != parent:  # the parent has already ended
         sys.exit(1)
 
 
 class _Probe:
-    """Says READY once the port really answers: Granian listens long before its workers serve."""
+    """Sends READY once the port really answers: Granian listens long before its workers serve."""
 
     def __init__(self, systemd: Systemd, host: str, port: int) -> None:
         self._systemd = systemd

@@ -1,8 +1,8 @@
 """HTTP servers around a WSGI application, for a daemon in this process.
 
 cheroot serves with native threads, eventlet's server with green ones. A roost-api of its own with
-native threads is served by Granian in worker processes, see ``_granian.py``. None of them guards
-against slow clients: that is the work of the proxy before them.
+native threads is served by Granian in worker processes, see ``_granian.py``. None of them protects
+against slow clients: the proxy before them does.
 """
 
 import contextlib
@@ -19,16 +19,16 @@ from roost.api.admission import Environ, Wsgi
 from roost.cmd._daemon import DaemonServer
 
 LOG = logging.getLogger(__name__)
-IDLE_SECONDS: Final = 75  # that a connection may wait for its next request, or for more of one
+IDLE_SECONDS: Final = 75  # that a connection may be idle between or within requests
 CONNECTIONS: Final = 1000
-BACKLOG: Final = 1024  # connections that the system keeps until they are looked at
+BACKLOG: Final = 1024  # connections that the system queues until they are accepted
 MAX_HEADERS: Final = 65536  # bytes
 
 
 def in_process(app: Wsgi, *, host: str, port: int, threads: int) -> DaemonServer:
-    """Return the server that fits the threads of this process.
+    """Return the server for the kind of threads of this process.
 
-    :param port: 0 lets the system choose; after ``start``, ``port`` of the server is the one served
+    :param port: 0: the system chooses; after ``start`` the server's ``port`` is the real one
     :param threads: requests at once
     """
     if concurrency.selected() == concurrency.EVENTLET:
@@ -65,7 +65,7 @@ class ThreadedHttp:
         self._serving.start()
 
     def stop(self) -> None:
-        """Answer what is under way, for a few seconds, and end."""
+        """Answer running requests, for a few seconds, and end."""
         self._server.stop()
 
     def wait(self) -> None:
@@ -74,7 +74,7 @@ class ThreadedHttp:
 
 
 class GreenHttp:
-    """eventlet's server. Several processes may serve one port: the system deals out connections."""
+    """eventlet's server. Several processes may serve one port: the system balances connections."""
 
     def __init__(self, app: Wsgi, *, host: str, port: int) -> None:
         self.host, self.port = host, port
@@ -125,7 +125,7 @@ class GreenHttp:
 
 
 def _with_chunks(app: Wsgi) -> Wsgi:
-    """Say what eventlet's server does not: that it ends a body with and without length."""
+    """Set ``wsgi.input_terminated``: eventlet's server ends bodies, but does not declare it."""
 
     def serve(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         environ["wsgi.input_terminated"] = True

@@ -1,6 +1,6 @@
-"""The command line of every daemon: options, logs, and a word about what is wrong with them.
+"""The command line of every daemon: options, logs, and messages about invalid options.
 
-Each record of a log begins one line: whatever users send, it begins no other.
+Each log record begins exactly one line, whatever text users send.
 """
 
 import datetime
@@ -18,17 +18,17 @@ import roost.conf
 from roost import concurrency, exception
 from roost.rpc import oslo_driver
 
-# What begins a line, or does things to terminals, as it would be written in a string.
+# Characters that begin a line or control terminals -> their escapes in a string.
 _ESCAPED: Final = {
     code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160), 0x2028, 0x2029)
 } | {ord("\t"): "\t"}
 _INDENTED: Final = _ESCAPED | {ord("\n"): "\n    "}
-_A_PLACE: Final = "  File "  # begins what a traceback has of code, which nobody sends
+_CODE: Final = "  File "  # begins the lines of a traceback about code, which users cannot send
 _ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
 def set_up(conf: cfg.ConfigOpts) -> None:
-    """Write logs as options say; handlers of a file of the operator's keep formatters of others."""
+    """Configure logging by the options; handlers of an operator's file keep other formatters."""
     log.setup(conf, "roost")
     logging.setLogRecordFactory(OneLine)
     names = [*logging.root.manager.loggerDict]
@@ -38,16 +38,16 @@ def set_up(conf: cfg.ConfigOpts) -> None:
 
 
 class OneLine(logging.LogRecord):
-    """A record whose message is one line: what users send, a path say, begins no other."""
+    """A record whose message is one line: line breaks in users' text, say a path, are escaped."""
 
     def getMessage(self) -> str:  # noqa: N802 - logging's name
         return super().getMessage().translate(_ESCAPED)
 
 
 class Formatter(formatters.ContextFormatter):
-    """Writes who asks, and what exceptions say, so that they begin no line either.
+    """Escapes line breaks in the user's identity and in exceptions, too.
 
-    The summary of an exception is its first line. In a traceback further ones are indented.
+    The summary of an exception is its first line. In a traceback further lines are indented.
     """
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
@@ -63,16 +63,16 @@ class Formatter(formatters.ContextFormatter):
         return "\n".join(f"{prefix}{line}" for line in _lines(ei))
 
     def _prefix(self, record: logging.LogRecord) -> str:
-        """Return what begins each line of a traceback."""
+        """Return the prefix of each line of a traceback."""
         record.asctime = self.formatTime(record, self.datefmt)
         record.isotime = datetime.datetime.fromtimestamp(record.created).astimezone().isoformat()
         return str(self.conf.logging_exception_prefix % record.__dict__)
 
 
 def _lines(ei: _ExcInfo) -> Iterator[str]:
-    """Yield the lines of a traceback; what an exception says is in one, or indented below it."""
+    """Yield the lines of a traceback; further lines of an exception's message are indented."""
     for part in traceback.format_exception(*ei):
-        if part.startswith(_A_PLACE):
+        if part.startswith(_CODE):
             yield from part.rstrip("\n").split("\n")
         else:
             yield from part.strip("\n").translate(_INDENTED).split("\n")
@@ -81,7 +81,7 @@ def _lines(ei: _ExcInfo) -> Iterator[str]:
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 WRONG_CONFIGURATION = 78  # EX_CONFIG: the units do not restart after it
-# Said by libraries about themselves: of use to their authors, or said again and again.
+# Libraries whose messages are for their authors, or repeated again and again.
 _QUIET = [
     "amqp=WARN",
     "kombu=WARN",
@@ -122,7 +122,7 @@ def read(prog: str, arguments: Sequence[str]) -> cfg.ConfigOpts:
 
 
 def explained(make: Callable[[], T]) -> T:
-    """Make something of the options; when they do not allow it, say why and end the process."""
+    """Call ``make``; when the options are invalid, log why and end the process."""
     try:
         return make()
     except exception.RoostError as error:
@@ -133,28 +133,28 @@ def explained(make: Callable[[], T]) -> T:
 
 
 def _check_values(conf: cfg.ConfigOpts) -> None:
-    """Look at every option now: oslo.config would only judge one when it is first used."""
+    """Validate every option now: oslo.config validates one only when it is first used."""
     for group, options in roost.conf.own_opts():
         for option in options:
             conf[option.dest] if group == "DEFAULT" else conf[group][option.dest]
 
 
 def _check_concurrency(conf: cfg.ConfigOpts) -> None:
-    """Make sure that the option says what was chosen before it could be read.
+    """Make sure that the option agrees with the choice made before it could be read.
 
     :raises oslo_config.cfg.Error: when it does not
     """
     if conf.concurrency != concurrency.selected():
         raise cfg.Error(
             f"[DEFAULT] concurrency is {conf.concurrency!r}, but {concurrency.selected()!r} was"
-            " found before everything else: name the file that has it by --config-file"
+            " selected at the start: name the file that has it by --config-file"
         )
 
 
 def set_library_defaults() -> None:
-    """Give libraries' options the defaults that they have here: for the sample generator."""
-    from roost.api import keystone_auth  # of no use to the other daemons
-    from roost.cmd import _wsgi_middleware  # nor this
+    """Set Roost's defaults of libraries' options: for the sample generator."""
+    from roost.api import keystone_auth  # not used by the other daemons
+    from roost.cmd import _wsgi_middleware  # nor is this
 
     log.set_defaults(default_log_levels=_QUIET)
     oslo_driver.set_defaults()

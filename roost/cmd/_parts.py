@@ -1,4 +1,4 @@
-"""Parts that several daemons are made of, from their options. Nothing is connected yet."""
+"""Parts of several daemons, made from their options. They connect to nothing yet."""
 
 import json
 import pathlib
@@ -33,9 +33,9 @@ def database(conf: cfg.ConfigOpts, group: str) -> Database:
 def cells(
     conf: cfg.ConfigOpts, api_database: Database, host_calls: HostCalls | None = None
 ) -> Cells:
-    """Return all cells, as the API level sees them.
+    """Return all cells, for the API level.
 
-    :param host_calls: bounds those who wait for hosts
+    :param host_calls: bounds the calls that wait for hosts
     """
     limits = CallLimits(timeout=conf.cells.timeout, places=conf.rpc_threads)
     return Cells(
@@ -53,7 +53,7 @@ def cells(
 
 
 def watch(cells: Cells) -> Watch:
-    """Return who looks at all cells, not started."""
+    """Return the watch on all cells, not started."""
     return Watch(cells.all)
 
 
@@ -64,26 +64,26 @@ def scheduler_bus(conf: cfg.ConfigOpts, own: Bus) -> Bus:
 
 
 def operator(conf: cfg.ConfigOpts) -> Operator:
-    """Return what the operator tells all guests.
+    """Return the operator's data for all guests.
 
-    :raises roost.exception.Invalid: when the file of vendor data is not there or is no JSON object
+    :raises roost.exception.Invalid: when the file of vendor data is missing or no JSON object
     """
     if _STATIC not in conf.guest_data.vendordata_providers:
         return Operator(domain=conf.guest_data.dhcp_domain, vendor_data=None)
     path = conf.guest_data.vendor_data_file
     try:
-        told = json.loads(pathlib.Path(path).read_text()) if path else {}
+        vendor_data = json.loads(pathlib.Path(path).read_text()) if path else {}
     except (OSError, ValueError) as error:
         raise exception.Invalid(f"[guest_data] vendor_data_file {path}: {error}") from error
-    if not isinstance(told, dict):
+    if not isinstance(vendor_data, dict):
         raise exception.Invalid(f"[guest_data] vendor_data_file {path} is no JSON object")
-    return Operator(domain=conf.guest_data.dhcp_domain, vendor_data=told)
+    return Operator(domain=conf.guest_data.dhcp_domain, vendor_data=vendor_data)
 
 
 def vendors(conf: cfg.ConfigOpts) -> Vendors:
-    """Return the services that have something to say to each guest.
+    """Return the function that asks the dynamic vendor data services about a guest.
 
-    :raises roost.exception.Invalid: when one is named so that it cannot be meant
+    :raises roost.exception.Invalid: when a target is malformed
     """
     if _DYNAMIC not in conf.guest_data.vendordata_providers:
         return vendor_data.no_services

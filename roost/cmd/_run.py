@@ -1,11 +1,11 @@
 """Runs a daemon in processes of its own: signals, workers, systemd.
 
-SIGTERM finishes what is under way, SIGHUP reads the options again, SIGINT ends at once. systemd is
-told that the daemon serves, what it waits for, and that it stops.
+SIGTERM finishes running requests, SIGHUP reads the options again, SIGINT ends at once. The daemon
+notifies systemd when it serves, when it stops, and which check it waits for.
 
-With native threads the workers are cotyledon's, which is also what oslo.service uses there; we go
-to it directly because a reload through oslo.service replaces the worker, and ours goes on serving.
-With eventlet they are oslo.service's. Workers share the memory of what was loaded before the fork.
+With native threads the workers are cotyledon's, which oslo.service uses there, too; we use it
+directly because a reload by oslo.service replaces the worker, while ours goes on serving. With
+eventlet they are oslo.service's. Workers share the memory of everything loaded before the fork.
 """
 
 import contextlib
@@ -32,10 +32,10 @@ from roost.cmd._options import explained
 
 
 def share() -> None:
-    """Let the workers that are forked next share the memory of all that is loaded by now.
+    """Let the workers that are forked next share the memory of everything loaded by now.
 
-    A collection of garbage writes into every object that it looks at, and so makes each worker a
-    copy of its own of what it inherited; it does not look at what is frozen (:func:`gc.freeze`).
+    A garbage collection writes into every object that it examines, which makes each worker copy
+    its inherited memory; it does not examine frozen objects (:func:`gc.freeze`).
     """
     gc.collect()
     gc.freeze()
@@ -45,11 +45,11 @@ LOG = logging.getLogger(__name__)
 
 
 class Systemd:
-    """The service manager's notification socket; without one, every message goes nowhere.
+    """The service manager's notification socket; without one, all messages are dropped.
 
-    Both backends of oslo.service say READY as soon as they have forked, long before we serve, and
-    then forget the socket. So we take it out of their sight first, and speak for ourselves. Our
-    workers speak too, hence ``NotifyAccess=all`` in the units.
+    Both backends of oslo.service send READY as soon as they have forked, long before we serve, and
+    then drop the socket. So we remove it from the environment first, and notify ourselves. Our
+    workers do, too, hence ``NotifyAccess=all`` in the units.
     """
 
     def __init__(self, address: str | None = None) -> None:
@@ -62,15 +62,15 @@ class Systemd:
         return cls(environment.pop("NOTIFY_SOCKET", None))
 
     def ready(self) -> None:
-        """Say that requests sent from now on are answered; once per worker does no harm."""
+        """Send READY: requests are answered from now on; once per worker does no harm."""
         self._send("READY=1\nSTATUS=serving")
 
     def status(self, text: str) -> None:
-        """Say what goes on, in words for ``systemctl status``."""
+        """Send a status text for ``systemctl status``."""
         self._send(f"STATUS={text}")
 
     def stopping(self) -> None:
-        """Say that the daemon ends: the first process may, a worker of it must not."""
+        """Send STOPPING; only the first process may, not its workers."""
         if os.getpid() == self._pid:
             self._send("STOPPING=1\nSTATUS=stopping")
 
@@ -82,17 +82,17 @@ class Systemd:
             try:
                 notify.sendto(message.encode(), address)
             except OSError as error:
-                LOG.warning("cannot tell systemd %r: %s", message, error)
+                LOG.warning("cannot notify systemd of %r: %s", message, error)
 
 
 MakeDaemon = Callable[[cfg.ConfigOpts], Daemon]
 
 
 def run(conf: cfg.ConfigOpts, make_daemon: MakeDaemon, *, workers: int | None = None) -> NoReturn:
-    """Run until SIGTERM, then exit: with 0, or with 1 when the daemon has given up by itself.
+    """Run until SIGTERM, then exit: with 0, or with 1 when the daemon was abandoned.
 
-    The daemon is made once here, so that what is wrong with its options is said at once and by
-    name, and again in each worker, because nothing may be shared across a fork.
+    The daemon is made once here, so that invalid options are reported at once and by name, and
+    again in each worker, because nothing may be shared across a fork.
 
     :param workers: how many processes; None: ``[DEFAULT] workers``
     """
@@ -104,16 +104,16 @@ def run(conf: cfg.ConfigOpts, make_daemon: MakeDaemon, *, workers: int | None = 
 
 
 def grace(conf: cfg.ConfigOpts) -> float | None:
-    """Return the seconds that work under way gets when the daemon stops; None: all it needs.
+    """Return the seconds that running work gets when the daemon stops; None: no limit.
 
-    The backends kill a process after ``graceful_shutdown_timeout``: we are done before.
+    The backends kill a process after ``graceful_shutdown_timeout``: we end before.
     """
     seconds: int = conf.graceful_shutdown_timeout
     return seconds * 0.8 if seconds else None
 
 
 class _Outcome:
-    """Whether the daemon has given up; a worker says so, and its parent, who exits, knows."""
+    """Whether the daemon was abandoned; a worker sets it, its parent exits with the status."""
 
     def __init__(self) -> None:
         self._shared = mmap.mmap(-1, 1)  # forks share it
@@ -124,13 +124,13 @@ class _Outcome:
         return self._shared[0]
 
     def abandon(self, pid: int) -> None:
-        """Let a process end, and exit with 1."""
+        """End a process, with the exit status 1."""
         self._shared[0] = 1
         os.kill(pid, signal.SIGTERM)
 
 
 def _mutate(conf: cfg.ConfigOpts) -> None:
-    """Read the files again; oslo.config warns of changes that take a restart."""
+    """Read the files again; oslo.config warns of changes that require a restart."""
     conf.mutate_config_files()
 
 
@@ -142,7 +142,7 @@ def _threaded(
     manager.register_hooks(on_terminate=systemd.stopping, on_reload=lambda: _mutate(conf))
     outcome = _Outcome()
     manager.add(_Worker, workers, args=(conf, make_daemon, systemd, outcome))
-    with contextlib.suppress(SystemExit):  # it exits with 0 whatever a worker has said
+    with contextlib.suppress(SystemExit):  # it exits with 0, even if a worker was abandoned
         manager.run()
     sys.exit(outcome.status)
 
@@ -164,7 +164,7 @@ class _Worker(cotyledon.Service):
         self._conf = conf
         self._systemd = systemd
         self._daemon = make_daemon(conf)
-        # who else would start it again
+        # the parent would start it again otherwise
         self._daemon.on_give_up = functools.partial(outcome.abandon, os.getppid())
 
     def run(self) -> None:
@@ -192,7 +192,7 @@ class _Green(service.ServiceBase):  # type: ignore[misc]
     """The daemon as oslo.service's eventlet launchers want it.
 
     They call ``wait`` before ``start``, and ``stop`` and ``reset`` also in the parent of the
-    workers, where nothing was started. ``reset`` comes after the options were read again.
+    workers, where nothing was started. ``reset`` is called after the options were read again.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Waiting for what a daemon cannot do without, for as long as it takes."""
+"""Startup checks of a daemon, repeated until they pass."""
 
 import dataclasses
 import itertools
@@ -14,7 +14,7 @@ LONGEST_PAUSE = 30.0  # seconds
 
 @dataclasses.dataclass(frozen=True)
 class StartupCheck:
-    """Something that must be so before a daemon serves; ``ask`` raises the reason why it is not."""
+    """A condition that must hold before a daemon serves; ``ask`` raises why it does not hold."""
 
     name: str
     ask: Callable[[], object]
@@ -26,10 +26,10 @@ def growing_pauses() -> Iterator[float]:
 
 
 class StartupWait:
-    """Asks checks until they pass, or until ``stopping`` is set.
+    """Repeats checks until they pass, or until ``stopping`` is set.
 
-    :param tell: called with a line about what it waits for
-    :param pause: waits so many seconds; tests put their clock here
+    :param tell: called with a line about the check it waits for
+    :param pause: waits the given seconds; tests replace it
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class StartupWait:
         self._pause = pause or stopping.wait
 
     def until(self, checks: Iterable[StartupCheck]) -> bool:
-        """Ask one after the other; return whether all have passed: False means stopped."""
+        """Run one check after the other; return whether all have passed: False means stopped."""
         return all(self._until_passed(check) for check in checks)
 
     def _until_passed(self, check: StartupCheck) -> bool:
@@ -61,17 +61,17 @@ class StartupWait:
                 return False
             if reason is None:
                 if attempt:
-                    LOG.info("%s: %s is there now", self._name, check.name)
+                    LOG.info("%s: %s is available now", self._name, check.name)
                 return True
             LOG.warning(
-                "%s waits for %s, looks again in %g s: %s", self._name, check.name, pause, reason
+                "%s waits for %s, checks again in %g s: %s", self._name, check.name, pause, reason
             )
             self._tell(f"waiting for {check.name}: {reason}")
             self._pause(pause)
         return False
 
     def _why_not(self, check: StartupCheck) -> str | None:
-        """Ask in a thread: some libraries block for ever on a broker that is away."""
+        """Run the check in a thread: some libraries block for ever on an unavailable broker."""
         asked = _Asked(check)
         while not asked.over.wait(timeout=0.5):
             if self._stopping.is_set():
@@ -80,7 +80,7 @@ class StartupWait:
 
 
 class _Asked:
-    """One attempt of a check, on its way."""
+    """One running attempt of a check."""
 
     def __init__(self, check: StartupCheck) -> None:
         self.over = threading.Event()

@@ -1,4 +1,4 @@
-"""What stands around the API's application, by oslo.middleware: health, CORS, proxies' headers."""
+"""Middleware of oslo.middleware around the API's application: health, CORS, proxy headers."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -23,25 +23,25 @@ _MADE_FOR: Final = {
 
 
 def surrounded(conf: cfg.ConfigOpts, app: Wsgi) -> Wsgi:
-    """Let an application tell its health, and browsers of ``[cors] allowed_origin`` use it.
+    """Add the health check, and CORS for ``[cors] allowed_origin``, to an application.
 
-    Both come before admission: who balances load asks a flooded API, too. Where no origin is
-    allowed, nothing is looked at. With ``[oslo_middleware] enable_proxy_headers_parsing``, scheme,
-    host and address of a request are those that the proxy before us was asked by.
+    Both come before admission: load balancers check a flooded API, too. Without an allowed origin
+    there is no CORS middleware. With ``[oslo_middleware] enable_proxy_headers_parsing``, scheme,
+    host and address of a request are those of the request to the proxy before us.
     """
     register(conf)
     return _with_health(conf, _behind_proxy(conf, _with_cors(conf, app)))
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Make the libraries' options known, with the defaults that they have here."""
+    """Register the libraries' options, with Roost's defaults."""
     set_defaults()
     for group, options in (*cors_list(), *health_list(), *proxy_list()):
         conf.register_opts(options, group=group)
 
 
 def set_defaults() -> None:
-    """Say which headers and methods of ours browsers may use."""
+    """Set the headers and methods that browsers may use."""
     cors.set_defaults(**_MADE_FOR)
 
 

@@ -1,4 +1,4 @@
-"""roost-api: the REST API. Any number serve, behind whatever balances them."""
+"""roost-api: the REST API. Any number of processes serve, behind a load balancer."""
 
 from roost import concurrency
 
@@ -44,7 +44,7 @@ NAME = "roost-api"
 
 @dataclasses.dataclass(frozen=True)
 class Api:
-    """The application, and what it stands on."""
+    """The application and its resources."""
 
     app: admission.Wsgi
     checks: Sequence[StartupCheck]
@@ -54,7 +54,7 @@ class Api:
 
 
 def build(conf: cfg.ConfigOpts) -> Daemon:
-    """Put an API together that serves in this process."""
+    """Assemble an API that serves in this process."""
     api = put_together(conf)
     server = _http.in_process(
         api.app,
@@ -65,7 +65,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     return Daemon(
         NAME,
         checks=api.checks,
-        on_start=[StartupCheck("the way for answers", api.open)],
+        on_start=[StartupCheck("the reply queues", api.open)],
         servers=[server],
         on_stop=[api.stop],
         closing=api.closing,
@@ -73,9 +73,9 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
 
 
 def put_together(conf: cfg.ConfigOpts, *, listens: bool = True) -> Api:
-    """Make the application and name what it needs.
+    """Make the application, its startup checks and resources.
 
-    :param listens: at the address that options name; else another server does, at whatever address
+    :param listens: on the address of the options; False: in another server, on an unknown address
     """
     bus = Bus(conf)
     scheduler_bus = _parts.scheduler_bus(conf, bus)
@@ -121,9 +121,9 @@ def _networking(
 
 
 def host_calls(conf: cfg.ConfigOpts) -> HostCalls:
-    """Return what bounds those who wait for hosts, so that others have most threads.
+    """Return the bound of requests that wait for hosts, so that others have most threads.
 
-    No project can have all that one host may let wait.
+    No project can have all the slots of one host.
     """
     some = conf.api.threads
     limits = HostLimits(all=3 * some, project=max(1, some // 2), host=some)
@@ -143,19 +143,19 @@ def _authentication(conf: cfg.ConfigOpts, policy: Policy, *, listens: bool) -> A
 
 
 def _warn_of_strangers(host: str | None) -> None:
-    """Warn of an API that believes everybody, where others than this machine may reach it.
+    """Warn of an API without authentication that other machines may reach.
 
-    :param host: where it listens; None: only the server knows that runs it
+    :param host: the address that it listens on; None: unknown
     """
     if host is None:
         LOG.warning(
-            "[api] auth_strategy is noauth: whoever reaches the address that this server listens to"
-            " is an administrator. Set auth_strategy to keystone, or let it listen to 127.0.0.1."
+            "[api] auth_strategy is noauth: every client that reaches the address of this server is"
+            " an administrator. Set auth_strategy to keystone, or let it listen to 127.0.0.1."
         )
     elif not _checks.is_loopback(host):
         LOG.warning(
-            "[api] auth_strategy is noauth and listen is %s: whoever reaches that address is an"
-            " administrator. Set auth_strategy to keystone, or listen to 127.0.0.1.",
+            "[api] auth_strategy is noauth and listen is %s: every client that reaches that address"
+            " is an administrator. Set auth_strategy to keystone, or listen to 127.0.0.1.",
             host,
         )
 
@@ -196,9 +196,9 @@ def _api_options(conf: cfg.ConfigOpts) -> ApiOptions:
 
 
 def app_of(arguments: Sequence[str], *, listens: bool = True) -> admission.Wsgi:
-    """Read a command line and return a working application: what a server's worker calls.
+    """Read a command line and return a working application, for a server's worker.
 
-    :param listens: that of :func:`put_together`
+    :param listens: as of :func:`put_together`
     """
     api = put_together(_options.load(NAME, arguments), listens=listens)
     api.open()

@@ -1,4 +1,4 @@
-"""roost-cell-conductor: the way to a cell's data for its hosts. Any number serve a cell's bus."""
+"""roost-cell-conductor: gives hosts access to their cell's data. Any number serve a cell's bus."""
 
 from roost import concurrency
 
@@ -37,11 +37,11 @@ from roost.scheduler.client import CellSchedulerClient
 from roost.servicegroup.driver import load_group
 
 NAME = "roost-cell-conductor"
-LOOK: Final = 1.0  # seconds between two looks at which hosts are up
+LOOK: Final = 1.0  # seconds between two checks which hosts are up
 
 
 def build(conf: cfg.ConfigOpts) -> Daemon:
-    """Put a cell-conductor together. It serves once ``roost-manage`` has made its cell known."""
+    """Assemble a cell-conductor. It serves once ``roost-manage`` has mapped its cell."""
     bus = Bus(conf)
     scheduler_bus = _parts.scheduler_bus(conf, bus)
     database = _parts.database(conf, "cell_database")
@@ -85,8 +85,8 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         checks=[_checks.schema(database, migrations.CELL), _checks.broker(conf, None)],
         on_start=[
             StartupCheck("its cell to be mapped", settle),
-            StartupCheck("the way for answers", bus.expect_replies),
-            StartupCheck("the way for the scheduler's answers", scheduler_bus.expect_replies),
+            StartupCheck("the reply queue", bus.expect_replies),
+            StartupCheck("the reply queue of the scheduler bus", scheduler_bus.expect_replies),
         ],
         servers=[RpcServer(bus, CellConductor, manager, name=conf.host, threads=conf.rpc_threads)],
         periodics=[
@@ -135,7 +135,7 @@ def _rescheduling(
 
 
 def _outside_ports(conf: cfg.ConfigOpts) -> ExternalPorts:
-    """Return who lets ports go that are not rows of this cell."""
+    """Return the service that releases ports that are not rows of this cell."""
     return NeutronPorts(Neutron(conf).ours) if conf.network.driver == DRIVER else NONE
 
 

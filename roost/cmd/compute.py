@@ -36,19 +36,19 @@ from roost.servicegroup.driver import ServiceGroup, load_group
 
 LOG = logging.getLogger(__name__)
 NAME = "roost-compute"
-# How much is done at once: a guest may take a minute to stop, an image an hour to be made.
+# Numbers of simultaneous tasks: a guest may take a minute to stop, a snapshot an hour.
 ENDS: Final = 16
 POWER: Final = 32
 TASKS: Final = 16
-REPORTS: Final = 3  # signs of life, to one report to the scheduler when nothing changes
-TICK: Final = 0.5  # seconds between two looks whether the scheduler, or the cell, should hear of it
-WATCH: Final = 2.0  # seconds between two looks at guests of builds that nobody works on
-SETTLE: Final = 10.0  # seconds between two questions for instances that nobody speaks of
-TIDY: Final = 600.0  # seconds between two looks for what no guest needs any more
+REPORTS: Final = 3  # heartbeats per report to the scheduler when nothing changes
+TICK: Final = 0.5  # seconds between two checks whether to report to the scheduler or the cell
+WATCH: Final = 2.0  # seconds between two checks of guests of abandoned builds
+SETTLE: Final = 10.0  # seconds between two queries for instances that no message mentions
+TIDY: Final = 600.0  # seconds between two searches for files that no guest needs any more
 
 
 def build(conf: cfg.ConfigOpts) -> Daemon:
-    """Put the compute daemon of one host together."""
+    """Assemble the compute daemon of one host."""
     bus = Bus(conf)
     scheduler_bus = _parts.scheduler_bus(conf, bus)
     conductor = CellConductor(bus)
@@ -77,7 +77,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         checks=[_checks.broker(conf, None)],
         on_start=[
             StartupCheck("the state path", take_state_path),
-            StartupCheck("the way for answers", bus.expect_replies),
+            StartupCheck("the reply queue", bus.expect_replies),
             StartupCheck("a cell-conductor", manager.start),
         ],
         servers=[
@@ -104,19 +104,19 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
 
 
 def _following(manager: ComputeManager) -> list[Periodic]:
-    """Look at guests that change by themselves, where anybody tells of them."""
+    """Follow power changes of guests, if the hypervisor reports them."""
     return [Periodic(TICK, manager.follow, "guests")] if manager.hears_of_guests else []
 
 
 def _reconciling(conf: cfg.ConfigOpts, manager: ComputeManager) -> list[Periodic]:
-    """Compare guests with rows now and then, unless only starts are to."""
+    """Compare guests with rows periodically, unless that is for starts only."""
     if not conf.compute.reconcile_interval:
         return []
     return [Periodic(lambda: conf.compute.reconcile_interval, manager.reconcile, "reconcile")]
 
 
 def _healing(conf: cfg.ConfigOpts, manager: ComputeManager) -> list[Periodic]:
-    """Look for ports that have changed elsewhere, unless events are to tell of all."""
+    """Check for ports that have changed in Neutron, unless events are to report all."""
     if not (manager.has_ports_elsewhere and conf.neutron.refresh_interval):
         return []
     seconds = conf.neutron.refresh_interval

@@ -13,7 +13,7 @@ NAME = "roost-conductor"
 
 
 def build(conf: cfg.ConfigOpts) -> Daemon:
-    """Put both conductors together; the API bus is the cell's bus, too."""
+    """Assemble both conductors; the API bus is the cell's bus, too."""
     return Daemon.joined(NAME, super_conductor.build(conf), cell_conductor.build(conf))
 
 

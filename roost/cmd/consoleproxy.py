@@ -1,4 +1,4 @@
-"""roost-consoleproxy: leads browsers to consoles. Any number serve, behind what balances them."""
+"""roost-consoleproxy: connects browsers to consoles. Any number serve, behind a load balancer."""
 
 from roost import concurrency
 
@@ -17,17 +17,17 @@ from roost.consoleproxy.proxy import ConsoleProxy, ProxySettings
 from roost.consoleproxy.tokens import Tokens
 
 NAME = "roost-consoleproxy"
-_LOOK: Final = 2.0  # seconds between two looks whether tokens of open consoles were taken away
-_PAGES: Final = {"web": "", "spice_web": "spice"}  # options of folders, and where these are served
+_LOOK: Final = 2.0  # seconds between two checks whether tokens of open consoles were revoked
+_PAGES: Final = {"web": "", "spice_web": "spice"}  # options of folders -> URL paths
 
 
 def build(conf: cfg.ConfigOpts) -> Daemon:
-    """Put the proxy together; it serves in this process, with native threads.
+    """Assemble the proxy; it serves in this process, with native threads.
 
-    :raises roost.exception.Invalid: when options cannot work
+    :raises roost.exception.Invalid: when options are invalid
     """
     if concurrency.selected() != concurrency.THREADING:
-        raise exception.Invalid("roost-consoleproxy wants concurrency = threading.")
+        raise exception.Invalid("roost-consoleproxy needs concurrency = threading.")
     database = _parts.database(conf, "api_database")
     proxy = ConsoleProxy(_settings(conf), Tokens(database))
     return Daemon(
@@ -53,7 +53,7 @@ def _settings(conf: cfg.ConfigOpts) -> ProxySettings:
 
 
 def _web(group: cfg.ConfigOpts.GroupAttr) -> dict[str, pathlib.Path]:
-    """Return the folders of pages, by where they are served."""
+    """Return the folders of pages, by URL path."""
     folders = {}
     for option, place in _PAGES.items():
         if group[option]:

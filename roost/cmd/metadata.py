@@ -1,4 +1,4 @@
-"""roost-metadata: tells guests of themselves. Any number serve, behind whatever balances them."""
+"""roost-metadata: the metadata service of guests. Any number serve, behind a load balancer."""
 
 from roost import concurrency
 
@@ -19,11 +19,11 @@ from roost.metadata.app import make_app
 from roost.metadata.guests import Guests
 
 NAME = "roost-metadata"
-_SHARE: Final = 0.125  # of all places that one guest may have
+_SHARE: Final = 0.125  # of all slots that one guest may have
 
 
 def build(conf: cfg.ConfigOpts) -> Daemon:
-    """Put the service together; it serves in this process."""
+    """Assemble the service; it serves in this process."""
     database = _parts.database(conf, "api_database")
     cells = _parts.cells(conf, database)
     options = conf.metadata
@@ -62,13 +62,13 @@ def _identity(conf: cfg.ConfigOpts, cells: Cells) -> identity.CallerIdentity:
         return identity.ByAddress(cells, host=host, networks=known)
     if not conf.metadata.shared_secret:
         raise exception.Invalid(
-            "[metadata] shared_secret must be set: it is what Neutron's metadata agent signs with"
+            "[metadata] shared_secret must be set: Neutron's metadata agent signs with it"
         )
     return identity.BySignature(conf.metadata.shared_secret)
 
 
 class _Guests:
-    """Whose share of the places a request takes: a guest's, as the agent or its address says."""
+    """Identifies guests for admission, by the agent's headers or the address."""
 
     def caller(self, environ: Mapping[str, Any]) -> str:
         return str(environ.get(identity.INSTANCE) or environ.get("REMOTE_ADDR"))

@@ -1,4 +1,4 @@
-"""roost-scheduler: chooses hosts and keeps their claims. Any number serve the scheduler bus."""
+"""roost-scheduler: chooses hosts and stores claims. Any number serve the scheduler bus."""
 
 from roost import concurrency
 
@@ -19,13 +19,13 @@ from roost.scheduler.manager import SchedulerManager
 from roost.servicegroup.driver import ListeningTime
 
 NAME = "roost-scheduler"
-FORGET_INTERVAL: Final = 3600.0  # seconds between two looks for groups deleted long ago
-EXPIRY_INTERVAL: Final = 10.0  # seconds between two looks for claims that no host confirmed
-LISTEN: Final = 1.0  # seconds between two notes whether this process hears
+FORGET_INTERVAL: Final = 3600.0  # seconds between two purges of groups deleted long ago
+EXPIRY_INTERVAL: Final = 10.0  # seconds between two searches for unconfirmed claims
+LISTEN: Final = 1.0  # seconds between two notes whether this process receives messages
 
 
 def build(conf: cfg.ConfigOpts) -> Daemon:
-    """Put a scheduler together."""
+    """Assemble a scheduler."""
     url = conf.scheduler.transport_url
     bus = Bus(conf, url)
     database = _parts.database(conf, "scheduler_database")

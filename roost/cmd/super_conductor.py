@@ -1,4 +1,4 @@
-"""roost-super-conductor: turns accepted requests into builds. Any number serve the API bus."""
+"""roost-super-conductor: builds accepted requests in cells. Any number serve the API bus."""
 
 from roost import concurrency
 
@@ -30,12 +30,12 @@ from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
 
 NAME = "roost-super-conductor"
-PURGE: Final = 60.0  # seconds between two looks for servers that were deleted long ago
-COMPARE: Final = 60.0  # seconds between two looks whether cells know security groups as they are
+PURGE: Final = 60.0  # seconds between two purges of servers deleted long ago
+COMPARE: Final = 60.0  # seconds between two checks that cells have the current security groups
 
 
 def build(conf: cfg.ConfigOpts) -> Daemon:
-    """Put a super-conductor together."""
+    """Assemble a super-conductor."""
     bus = Bus(conf)
     scheduler_bus = _parts.scheduler_bus(conf, bus)
     database = _parts.database(conf, "api_database")
@@ -59,7 +59,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         NAME,
         checks=[_checks.schema(database, migrations.API), _checks.broker(conf, None)],
         on_start=[
-            StartupCheck("the way for answers", scheduler_bus.expect_replies),
+            StartupCheck("the reply queue of the scheduler bus", scheduler_bus.expect_replies),
             StartupCheck("the watch on the cells", watch.start),
         ],
         servers=[RpcServer(bus, SuperConductor, manager, name=conf.host, threads=conf.rpc_threads)],
@@ -74,7 +74,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
 
 
 def purge(conf: cfg.ConfigOpts, database: Database, cells: Cells) -> list[Periodic]:
-    """Remove what was deleted long ago, if the options say so."""
+    """Purge servers deleted long ago, if the options say so."""
     if not conf.conductor.purge_after:
         return []
     folder = conf.conductor.purge_archive

@@ -1,6 +1,6 @@
 """``roost.cmd.wsgi:application`` for gunicorn, uWSGI and the like.
 
-Configuration files are named, separated by colons, in the environment's ``ROOST_CONFIG``; without
+The environment variable ``ROOST_CONFIG`` names configuration files, separated by colons; without
 it ``/etc/roost/roost.conf`` is read. Nothing is opened before the first request, so servers may
 load this module before they fork.
 """
@@ -22,7 +22,7 @@ from roost.api.admission import Wsgi
 
 
 class Application:
-    """The API, made by whoever is asked first.
+    """The API; each process makes it at its first request.
 
     :param make: a command line -> the application
     """

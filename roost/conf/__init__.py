@@ -1,12 +1,12 @@
 """All options of all daemons: one module per group, as operators find them in ``roost.conf``.
 
 Only ``cmd/`` and test fixtures read files; below, a component gets plain values or its group, by
-its constructor: import-linter keeps the rooms above from importing this one, but ``cmd`` and
-``rig``. A module has the options of its group, ``register`` below puts them together; what several
-daemons share is in ``default.py``, ``bus.py`` and ``database.py``, who Roost is to other services
-in ``identity.py``. The samples in ``etc/roost`` are made from these modules.
+its constructor: import-linter lets only ``cmd`` and ``rig`` import this package. A module has the
+options of its group, ``register`` below registers all; options of several daemons are in
+``default.py``, ``bus.py`` and ``database.py``, Roost's identity for other services in
+``identity.py``. The samples in ``etc/roost`` are made from these modules.
 
-May import the ground floor (``states``, ``exception`` and the like) only.
+May import the lowest layer (``states``, ``exception`` and the like) only.
 """
 
 import functools
@@ -70,7 +70,7 @@ _MODULES = (
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Make every option of Roost known to ``conf``."""
+    """Register every option of Roost in ``conf``."""
     for group, options in own_opts():
         conf.register_opts(options, group=None if group == "DEFAULT" else group)
 
@@ -84,7 +84,7 @@ def load(
 ) -> cfg.ConfigOpts:
     """Read a command line, and the files it names (or ``/etc/roost/roost.conf``).
 
-    :param extend: registers the options of libraries that add to the command line
+    :param extend: registers the command line options of libraries
     """
     conf = cfg.ConfigOpts()
     register(conf)
@@ -103,7 +103,7 @@ def load(
 
 
 def of(values: dict[str, dict[str, Any]]) -> cfg.ConfigOpts:
-    """Make a configuration from values by group and option: what tests and the rig use."""
+    """Make a configuration from values by group and option, for tests and the rig."""
     conf = load([], files=[])
     for group, options in values.items():
         if "auth_type" in options:
@@ -114,10 +114,10 @@ def of(values: dict[str, dict[str, Any]]) -> cfg.ConfigOpts:
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """Groups and their options, for the sample generator and whoever checks names.
+    """Groups and their options, for the sample generator and checks of names.
 
-    Beside our own they are those of the usual way to authenticate; which way it is, and which
-    options it has, is only known when the files are read.
+    Besides our own they are those of the usual auth plug-in; the plug-in in use, and its options,
+    are only known when the files are read.
     """
     return [*own_opts(), *((group, auth_options(PASSWORD)) for group in PROVING)]
 
@@ -125,7 +125,7 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
 def own_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """Groups and their options, for registering.
 
-    Plug-ins from elsewhere have theirs listed by an entry point ``roost.options``.
+    External plug-ins list theirs by an entry point ``roost.options``.
     """
     found: list[tuple[str, list[cfg.Opt]]] = []
     for module in _MODULES:
@@ -139,5 +139,5 @@ def own_opts() -> list[tuple[str, list[cfg.Opt]]]:
 
 @functools.lru_cache(maxsize=1)
 def _plug_ins(_path: tuple[str, ...]) -> packages.EntryPoints:
-    """Return who else has options; a search that takes long, so once will do."""
+    """Return the entry points of external options; cached, as the search is slow."""
     return packages.entry_points(group="roost.options")

@@ -7,9 +7,9 @@ OPTIONS = [
     cfg.ListOpt(
         "api_users",
         default=["api"],
-        help="Users of the buses by which the API level's daemons come: roost-api,"
-        " roost-super-conductor, roost-consoleproxy, roost-manage. Hosts obey them and their cell,"
-        " schedulers let nobody else see or change other cells. All daemons are told the same. See"
-        " doc/security.rst for the names of all other users.",
+        help="Users of the buses that the API level's daemons have: roost-api,"
+        " roost-super-conductor, roost-consoleproxy, roost-manage. Hosts accept their messages and"
+        " those of their cell, schedulers let no other users see or change other cells. All daemons"
+        " need the same value. See doc/security.rst for the names of all other users.",
     ),
 ]

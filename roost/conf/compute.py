@@ -4,28 +4,28 @@ from oslo_config import cfg, types
 
 GROUP = "compute"
 OPTIONS = [
-    cfg.StrOpt("virt_driver", default="fake", help="What runs the guests: an entry point's name."),
+    cfg.StrOpt("virt_driver", default="fake", help="The hypervisor driver: an entry point's name."),
     cfg.StrOpt(
         "availability_zone",
         default="nova",
-        help="The zone that this host says it is in. (The default is the name that clients know.)",
+        help="The zone that this host reports. (The default is that of Nova.)",
     ),
     cfg.IPOpt(
         "host_ip",
-        help="The address that this host reports, which those meet who ask to be built near an"
-        " address (build_near_host_ip). Left out: none.",
+        help="The address that this host reports, for the scheduler hint build_near_host_ip. Left"
+        " out: none.",
     ),
     cfg.ListOpt(
         "labels",
         default=[],
-        help="Places that this host is at or reaches, such as racks, storage pools and physical"
-        " networks: networks (and later volumes) may ask for them, see [network] local_networks.",
+        help="Labels of this host, such as racks, storage pools and physical networks: networks"
+        " (and later volumes) may require them, see [network] local_networks.",
     ),
     cfg.ListOpt(
         "compute_monitors",
         default=[],
         item_type=types.String(choices=["cpu.virt_driver"]),
-        help="What hosts of libvirt measure of themselves, for the filter and the weigher metrics."
+        help="Metrics that hosts of libvirt measure, for the filter and the weigher metrics."
         " cpu.virt_driver: cpu.percent, and cpu.user, cpu.kernel, cpu.idle and cpu.iowait, each as"
         " .percent (0 to 100, since the report before) and .time (ns); cpu.frequency (MHz). Set it"
         " where [scheduler] metrics_weights names any of them.",
@@ -53,62 +53,62 @@ OPTIONS = [
         "max_concurrent_builds",
         default=10,
         min=1,
-        help="Servers that this host builds at once; more wait for their turn.",
+        help="Servers that this host builds at once; more builds wait.",
     ),
     cfg.BoolOpt(
         "force_config_drive",
         default=False,
-        help="Whether every new server gets a config drive, asked for or not. Turn it on where"
+        help="Whether every new server gets a config drive, requested or not. Turn it on where"
         " there is no metadata service, or guests cannot reach it.",
     ),
     cfg.FloatOpt(
         "unused_image_lifetime",
         default=86400.0,
         min=0.0,
-        help="Seconds that an image which was fetched to this host stays for the next server when"
-        " no build has wanted it any more. Shorter where disks are small; 0: for ever.",
+        help="Seconds that an image in this host's cache is kept for the next server after its last"
+        " use by a build. Shorter where disks are small; 0: for ever.",
     ),
     cfg.IntOpt(
         "image_cache_max_bytes",
         min=0,
-        help="Bytes that all images which are fetched to this host may have. For a new one those"
-        " go that no build has wanted for longest; a build for whose image there is no room all the"
-        " same goes to another host. Not set: what builds use may have all that is free, and what"
-        " none uses is kept in a quarter of the file system. 0: no bound.",
+        help="Bytes that all images in this host's cache may have. The least recently used ones are"
+        " deleted for a new one; a build whose image finds no space even so is rescheduled to"
+        " another host. Not set: images of running builds may use all free space, others are kept"
+        " in a quarter of the file system. 0: no limit.",
     ),
     cfg.BoolOpt(
         "resume_guests_state_on_host_boot",
         default=False,
-        help="Whether servers that ran when their host went down are started when it is back. Turn"
-        " it on where nobody else starts them; otherwise they are SHUTOFF then. Only hypervisors"
-        " that know when a guest was started can keep it, as libvirt does.",
+        help="Whether servers that ran when their host went down are started when it is up again."
+        " Turn it on where no other service starts them; otherwise they are SHUTOFF then. It needs"
+        " a hypervisor that records when a guest was started, as libvirt does.",
     ),
     cfg.FloatOpt(
         "reconcile_interval",
         default=60.0,
         min=0,
-        help="Seconds between two comparisons of what the hypervisor has with what the cell says,"
-        " which put right what differs. Longer where hosts have very many servers; 0: only when the"
-        " daemon starts.",
+        help="Seconds between two comparisons of the hypervisor's guests with the cell's rows,"
+        " which correct the differences. Longer where hosts have very many servers; 0: only when"
+        " the daemon starts.",
     ),
 ]
 GROUPS = [
     (
         "fake_driver",
         [
-            cfg.IntOpt("vcpus", default=64, min=1, help="CPUs of the pretended host."),
-            cfg.IntOpt("memory_mb", default=256 * 1024, min=1, help="MiB of memory of it."),
-            cfg.IntOpt("disk_gb", default=4096, min=1, help="GiB of disk of it."),
+            cfg.IntOpt("vcpus", default=64, min=1, help="CPUs of the simulated host."),
+            cfg.IntOpt("memory_mb", default=256 * 1024, min=1, help="MiB of its memory."),
+            cfg.IntOpt("disk_gb", default=4096, min=1, help="GiB of its disk."),
             cfg.StrOpt(
                 "faults_file",
-                help="A JSON file that says what goes wrong, looked at before every step; it may"
-                " change at any time. See doc/rig.",
+                help="A JSON file of faults to inject, read before every step; it may change at any"
+                " time. See doc/rig.",
             ),
             cfg.StrOpt(
                 "inventory_file",
-                help="A JSON file that says what each pretended host has, by its name: sizes, NUMA"
-                " cells, devices, traits, metrics. What it leaves out is as above. It is read when"
-                " the daemon starts. See doc/rig.",
+                help="A JSON file with the inventory of each simulated host, by its name: sizes,"
+                " NUMA cells, devices, traits, metrics. The options above are the defaults. It is"
+                " read when the daemon starts. See doc/rig.",
             ),
         ],
     ),

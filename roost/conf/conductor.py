@@ -14,40 +14,41 @@ OPTIONS = [
         "task_lease_seconds",
         default=30.0,
         min=1,
-        help="How long a super-conductor may work on a request before another may take it up, and a"
-        " host on a server without saying so again, before the cell-conductors take the work from"
-        " it; a host that cannot say so stops its builds in time. The computes learn it from them."
-        " Shorter where servers must be built elsewhere soon; longer where buses or databases are"
-        " away for longer and builds are to outlast that. See doc/recovery.",
+        help="Seconds of the lease of a super-conductor on a request, after which another one may"
+        " continue it, and of the lease of a host on a server, after which the cell-conductors"
+        " reschedule the work; a host that cannot renew it stops its builds in time."
+        " Cell-conductors send it to the computes. Shorter where servers must be built elsewhere"
+        " soon; longer where builds are to survive longer outages of buses or databases. See"
+        " doc/recovery.",
     ),
     cfg.FloatOpt(
         "sweep_interval",
         default=5.0,
         min=0.1,
         mutable=True,
-        help="Seconds between two looks for requests and tasks that nobody works on.",
+        help="Seconds between two searches for requests and tasks without a lease.",
     ),
     cfg.IntOpt(
         "reclaim_instance_interval",
         default=0,
         min=0,
-        help="Seconds for which a server that its user has deleted is kept, stopped, so that it can"
-        " be restored; then a super-conductor deletes it for good. 0: it is deleted at once, and"
-        " what is kept already stays until somebody restores or deletes it. Give roost-api and the"
-        " super-conductors the same value. What is kept needs its place on its host, but no quota.",
+        help="Seconds that a server stays soft-deleted, stopped, so that its user can restore it;"
+        " then a super-conductor deletes it for good. 0: servers are deleted at once, and those"
+        " that are soft-deleted already stay until they are restored or deleted. Give roost-api and"
+        " the super-conductors the same value. Soft-deleted servers use their host, but no quota.",
     ),
     cfg.IntOpt(
         "purge_after",
         default=0,
         min=0,
         help="Seconds after which a super-conductor removes servers that were deleted for good,"
-        " with all that is known of them: from the cells, then from the API's database. 0: never;"
-        " use roost-manage db purge. Not before whoever bills has read their usage, and what"
-        " changed, from the API. 2592000 is thirty days.",
+        " with all their rows: from the cells, then from the API's database. 0: never; use"
+        " roost-manage db purge. Set it longer than your billing takes to read usage and changes"
+        " from the API. 2592000 is thirty days.",
     ),
     cfg.StrOpt(
         "purge_archive",
-        help="A folder that gets the rows of servers before they are removed, as JSON lines, a file"
-        " for each cell and day. Unset: nothing keeps them.",
+        help="A folder for the rows of servers before they are removed, as JSON lines, a file for"
+        " each cell and day. Unset: they are not archived.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Where the three kinds of database are. A daemon connects only to those that are its own."""
+"""The URLs of the three kinds of database. A daemon connects only to those it needs."""
 
 from oslo_config import cfg
 

@@ -10,23 +10,23 @@ OPTIONS = [
         "concurrency",
         default="threading",
         choices=[
-            ("threading", "native threads: the default, and ahead under load"),
-            ("eventlet", "green threads, for those who still need them"),
+            ("threading", "native threads: the default, and faster under load"),
+            ("eventlet", "green threads, for deployments that still need them"),
         ],
-        help="How a daemon does many things at once. Read once, before anything else, from the"
-        " first configuration file that has it; changing it takes a restart.",
+        help="The kind of threads of a daemon. Read once, before anything else, from the first"
+        " configuration file that has it; a change requires a restart.",
     ),
     cfg.StrOpt(
         "host",
         default=socket.gethostname(),
         sample_default="<the machine's host name>",
-        help="The name of this daemon's host. For a compute it is the name that servers are placed"
-        " under, so it must be unique over all cells and never change.",
+        help="The name of this daemon's host. For a compute it is the host of its servers, so it"
+        " must be unique over all cells and never change.",
     ),
     cfg.StrOpt(
         "state_path",
         default="/var/lib/roost",
-        help="Where daemons keep what must survive a restart: the local image store, the fake"
+        help="The folder of all data that must survive a restart: the local image store, the fake"
         " hypervisor's guests, caches.",
     ),
     cfg.IntOpt(
@@ -40,7 +40,7 @@ OPTIONS = [
         "rpc_threads",
         default=16,
         min=1,
-        help="How many messages one process works on at once; also the most connections that it"
+        help="How many messages one process handles at once; also the most connections that it"
         " opens to one database, so the database must allow the sum over all daemons.",
     ),
     cfg.FloatOpt(
@@ -48,16 +48,16 @@ OPTIONS = [
         default=10.0,
         min=0.1,
         mutable=True,
-        help="Seconds between two signs of life of a daemon, and between two messages of a"
-        " cell-conductor to the schedulers which hosts are up, though nothing changes. Hosts report"
-        " to them every third time.",
+        help="Seconds between two heartbeats of a daemon, and between two liveness reports of a"
+        " cell-conductor to the schedulers if nothing changes. Hosts report to the schedulers at"
+        " every third heartbeat.",
     ),
     cfg.FloatOpt(
         "service_down_time",
         default=30.0,
         min=1,
-        help="Seconds without a sign of life after which a daemon counts as down. For schedulers a"
-        " cell does whose conductors have said nothing for twice as long, and a host that has not"
-        " reported for four times as long. All daemons are told the same.",
+        help="Seconds without a heartbeat after which a daemon counts as down. For schedulers a"
+        " cell counts as down after twice as long without a report of its conductors, and a host"
+        " after four times as long without a report. All daemons need the same value.",
     ),
 ]

@@ -1,11 +1,11 @@
-"""Images of Glance: for ``[image] store = glance``."""
+"""Options of the image store Glance, for ``[image] store = glance``."""
 
 from oslo_config import cfg
 
 from roost.conf.identity import client_options
 
 GROUP = "glance"
-SECONDS = 10.0  # that Glance may take to answer: users wait for it, and may try again
+SECONDS = 10.0  # that Glance may take to answer: users wait for it, and may retry
 
 
 def _options() -> list[cfg.Opt]:
@@ -17,9 +17,9 @@ def _options() -> list[cfg.Opt]:
             "transfer_timeout",
             default=3600.0,
             min=1.0,
-            help="Seconds that an image may take to come from Glance, or to go there, in all. Raise"
-            " it where images are large and the way is slow; what stands still on its way is given"
-            " up after timeout.",
+            help="Seconds that the whole download or upload of an image may take. Raise it where"
+            " images are large and the network is slow; a stalled transfer is aborted after"
+            " timeout.",
         ),
     ]
 

@@ -1,4 +1,4 @@
-"""Options of what guests are told of themselves, and of roost-metadata, which tells it."""
+"""Options of the data for guests, and of roost-metadata, which serves it."""
 
 from oslo_config import cfg, types
 
@@ -11,33 +11,33 @@ GROUPS = [
             cfg.StrOpt(
                 "dhcp_domain",
                 default="novalocal",
-                help="The domain that is added to the host names of guests, as far as they have"
-                " none. Set it to what your DHCP servers say; empty: nothing is added."
+                help="The domain that is added to host names of guests without a domain. Set it to"
+                " that of your DHCP servers; empty: none is added."
                 " roost-metadata and the computes must agree. (The default is the name that guests"
                 " know.)",
             ),
             cfg.StrOpt(
                 "vendor_data_file",
-                help="A file with a JSON object that every guest finds as its vendor data: a proxy,"
-                " the address of a mirror, settings for cloud-init. It is read when roost-metadata"
-                " and the computes start. Left out: there is none.",
+                help="A file with a JSON object, the vendor data of every guest: a proxy, the"
+                " address of a mirror, settings for cloud-init. It is read when roost-metadata and"
+                " the computes start. Left out: there is none.",
             ),
             cfg.ListOpt(
                 "vendordata_providers",
                 default=["StaticJSON"],
                 item_type=types.String(choices=["StaticJSON", "DynamicJSON"]),
-                help="Where vendor data comes from: StaticJSON is vendor_data_file; DynamicJSON"
-                " asks the services of vendordata_dynamic_targets about each guest, for its"
+                help="The sources of vendor data: StaticJSON is vendor_data_file; DynamicJSON calls"
+                " the services of vendordata_dynamic_targets for each guest, for its"
                 " vendor_data2.json. roost-metadata and the computes must agree.",
             ),
             cfg.ListOpt(
                 "vendordata_dynamic_targets",
                 default=[],
                 sample_default=["join@https://vendor.example/join"],
-                help="The services that DynamicJSON asks, name@URL each. One is sent, by POST, the"
+                help="The services that DynamicJSON calls, name@URL each. Each receives, by POST, a"
                 " JSON object of project-id, instance-id, image-id, user-data, hostname, metadata"
-                " and boot-roles; what it answers, JSON, stands under its name. All that serve"
-                " guests must reach them: roost-metadata, and computes that make config drives.",
+                " and boot-roles; its JSON answer is stored under its name. roost-metadata, and"
+                " computes that make config drives, must reach them.",
             ),
             cfg.FloatOpt(
                 "vendordata_dynamic_connect_timeout",
@@ -50,14 +50,14 @@ GROUPS = [
                 default=5.0,
                 min=0.1,
                 help="Seconds that such a service may take until its answer begins, and again until"
-                " it ends. A guest waits for it: raise it only as far as guests have patience.",
+                " it ends. The guest waits for it: keep it below the timeouts of guests.",
             ),
             cfg.BoolOpt(
                 "vendordata_dynamic_failure_fatal",
                 default=False,
-                help="Whether a guest must not do without what such a service says: its"
+                help="Whether the answers of such services are required: a guest's"
                 " vendor_data2.json is 503 until all answer, and a build with a config drive fails"
-                " and is tried on another host. Otherwise it finds an empty object there.",
+                " and is rescheduled. Otherwise a missing answer is an empty object.",
             ),
         ],
     ),
@@ -66,45 +66,44 @@ GROUPS = [
         "metadata",
         [
             cfg.HostAddressOpt(
-                "listen", default="127.0.0.1", help="The address that roost-metadata serves."
+                "listen", default="127.0.0.1", help="The address that roost-metadata listens on."
             ),
-            cfg.PortOpt("port", default=8775, help="The port that roost-metadata serves."),
+            cfg.PortOpt("port", default=8775, help="The port that roost-metadata listens on."),
             cfg.StrOpt(
                 "identify",
                 default="signature",
                 choices=[
                     ("signature", "by headers that Neutron's metadata agent signs"),
-                    ("address", "by the address that it comes from, among the guests of one host"),
+                    ("address", "by its source address, among the guests of one host"),
                 ],
-                help="How roost-metadata learns which guest asks.",
+                help="How roost-metadata identifies the guest of a request.",
             ),
             cfg.StrOpt(
                 "shared_secret",
                 secret=True,
-                help="The secret that Neutron's metadata agent signs with"
-                " (its metadata_proxy_shared_secret). Who knows it can ask for any guest. Needed"
+                help="The secret that Neutron's metadata agent signs with (its"
+                " metadata_proxy_shared_secret). It gives access to the data of any guest. Needed"
                 " with identify = signature, and by computes with [bridge] metadata_url.",
             ),
             cfg.StrOpt(
                 "host",
                 help="The host whose guests are served with identify = address; left out: [DEFAULT]"
-                " host. Let nobody but the guests of that host reach the port.",
+                " host. Only the guests of that host may have access to the port.",
             ),
             cfg.IntOpt("threads", default=16, min=1, help="Requests that are served at once."),
             cfg.IntOpt(
                 "max_waiting",
                 default=112,
                 min=0,
-                help="Requests that may wait until a thread has time for them. Whoever comes when"
-                " so many wait is told at once to try again (503, Retry-After). Raise it where very"
-                " many guests boot at the same moment.",
+                help="Requests that may wait for a thread. Further requests are refused at once"
+                " (503, Retry-After). Raise it where very many guests boot at the same moment.",
             ),
             cfg.FloatOpt(
                 "cache_seconds",
                 default=5.0,
                 min=0,
-                help="Seconds that what was read of a guest is taken for true: a guest that boots"
-                " asks some dozen times in a row. Longer, changes reach guests later.",
+                help="Seconds that a guest's data is cached: a guest that boots sends some dozen"
+                " requests in a row. Longer, changes reach guests later.",
             ),
         ],
     ),

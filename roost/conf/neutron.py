@@ -1,4 +1,4 @@
-"""The network service, where servers get their ports from it."""
+"""Options of Neutron, for ``[network] driver = neutron``."""
 
 from oslo_config import cfg
 
@@ -11,33 +11,33 @@ OPTIONS = [
         "vif_plugging_timeout",
         default=300.0,
         min=0.0,
-        help="Seconds that a build waits for Neutron to say that its ports work (the event"
-        " network-vif-plugged). 0: it does not wait.",
+        help="Seconds that a build waits for Neutron's event that its ports are active"
+        " (network-vif-plugged). 0: it does not wait.",
     ),
     cfg.BoolOpt(
         "vif_plugging_is_fatal",
         default=True,
-        help="Whether a server whose ports do not work in time fails to build. Otherwise it becomes"
-        " ACTIVE, and may be without network for some time.",
+        help="Whether a build fails if its ports are not active in time. Otherwise the server"
+        " becomes ACTIVE, and may be without network for some time.",
     ),
     cfg.FloatOpt(
         "refresh_interval",
         default=300.0,
         min=0.0,
-        help="Seconds between two looks of a host whether ports of its servers have changed without"
-        " an event (network-changed) that told of it: addresses, floating IPs, whether they work."
-        " Each look is about 100 servers and asks Neutron some five times. 0: it does not look.",
+        help="Seconds between two checks of a host for ports of its servers that have changed"
+        " without an event (network-changed): addresses, floating IPs, status. Each check is for"
+        " 100 servers and sends some five requests to Neutron. 0: no checks.",
     ),
     cfg.StrOpt(
         "ovs_bridge",
         default="br-int",
-        help="The bridge of Open vSwitch that ports bound as ovs are on if Neutron names none. Only"
-        " guests of libvirt are plugged.",
+        help="The bridge of Open vSwitch for ports bound as ovs if Neutron names none. Only for"
+        " guests of libvirt.",
     ),
     cfg.StrOpt(
         "ovsdb_connection",
         default="unix:/run/openvswitch/db.sock",
-        help="Where the OVSDB of this host answers, as ovs-vsctl --db takes it: unix:PATH or"
+        help="The address of this host's OVSDB, as ovs-vsctl --db takes it: unix:PATH or"
         " tcp:ADDRESS:PORT.",
     ),
 ]

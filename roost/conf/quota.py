@@ -1,4 +1,4 @@
-"""What a project may use when nothing else is said for it; -1: no limit."""
+"""Options of the default quotas of projects; -1: no limit."""
 
 from oslo_config import cfg
 

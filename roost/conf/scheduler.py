@@ -1,4 +1,4 @@
-"""Options of the schedulers, and of those who talk to them."""
+"""Options of the schedulers and their clients."""
 
 from oslo_config import cfg
 
@@ -7,8 +7,8 @@ OPTIONS = [
     cfg.StrOpt(
         "transport_url",
         secret=True,
-        help="The bus that the schedulers serve. Left out: [DEFAULT] transport_url, which is right"
-        " at API level; hosts and cell-conductors must name it.",
+        help="The bus of the schedulers. Left out: [DEFAULT] transport_url, which is right at API"
+        " level; hosts and cell-conductors must set it.",
     ),
     cfg.StrOpt("driver", default="filter", help="How hosts are chosen: an entry point's name."),
     cfg.ListOpt(
@@ -38,33 +38,32 @@ OPTIONS = [
             "pci_passthrough",
             "numa_topology",
         ],
-        help="What a host must pass, in this order: a refusal counts for the first that refuses."
-        " Operators add those that keep hosts for some projects, flavors or images, and limits on"
-        " what goes on at a host. See doc/scheduler_plugins.",
+        help="The filters, in this order: a refusal counts for the first filter that refuses. Add"
+        " those that reserve hosts for some projects, flavors or images, or that limit the load of"
+        " a host. See doc/scheduler_plugins.",
     ),
     cfg.ListOpt(
         "weighers",
-        help="What makes a host better than another, each with its multiplier; a negative one turns"
-        " it round. Set by operators to whom something else matters than the profile knows. Left"
-        " out: as the profile says. See doc/scheduler_plugins.",
+        help="The weighers, each with its multiplier; a negative one reverses the order. Set it"
+        " where no profile fits. Left out: those of the profile. See doc/scheduler_plugins.",
     ),
     cfg.StrOpt(
         "profile",
         default="spread",
         choices=[
-            ("spread", "prefer hosts with much room: servers disturb each other least"),
-            ("pack", "prefer hosts with little room: whole hosts stay free for large servers"),
-            ("none", "room makes no difference"),
+            ("spread", "prefer hosts with much free capacity: servers disturb each other least"),
+            ("pack", "prefer hosts with little: whole hosts stay free for large servers"),
+            ("none", "free capacity makes no difference"),
         ],
-        help="The weighers, where the option of that name is left out: those that honour wishes of"
-        " users, and ram, cpu and disk as said here. Changed by operators who mix small and very"
-        " large servers, or turn empty hosts off.",
+        help="The weighers, where the option weighers is left out: those for preferences of users,"
+        " and ram, cpu and disk as follows. Change it where small and very large servers are mixed,"
+        " or empty hosts are turned off.",
     ),
     cfg.IntOpt(
         "best_of",
         default=1,
         min=1,
-        help="Choose at random among so many of the best hosts. More than 1 keeps several"
+        help="The number of best hosts to choose from at random. More than 1 keeps several"
         " schedulers from choosing the same host at the same time.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Options of service groups: how daemons are known to be alive."""
+"""Options of service groups: the liveness of daemons."""
 
 from oslo_config import cfg
 
@@ -7,11 +7,11 @@ OPTIONS = [
     cfg.StrOpt(
         "driver",
         default="db",
-        help="How the daemons of a cell are known to be alive: an entry point's name. db: by their"
-        " heartbeats in the cell's database, and nothing else has to run. tooz: by their membership"
-        " in a group that a coordination service keeps, where the end of a daemon must be seen"
-        " within seconds. All daemons of a cell need the same; how long a silent one counts as up"
-        " is [DEFAULT] service_down_time.",
+        help="The driver for the liveness of a cell's daemons: an entry point's name. db: by their"
+        " heartbeats in the cell's database, without any other service. tooz: by their membership"
+        " in a group of a coordination service, where the end of a daemon must be detected within"
+        " seconds. All daemons of a cell need the same; [DEFAULT] service_down_time is how long a"
+        " silent daemon counts as up.",
     ),
     cfg.StrOpt(
         "url",

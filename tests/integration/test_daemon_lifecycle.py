@@ -108,7 +108,7 @@ def test_a_broker_that_is_down_at_start_is_waited_for(start, echo, forwarder, ra
     url = urlsplit(rabbitmq_url)
     away = url._replace(netloc=f"{url.username}:{url.password}@127.0.0.1:{forwarder.port}")
     daemon = start(transport_url=away.geturl())
-    place = f"echo waits for the broker at 127.0.0.1:{forwarder.port}, looks again in"
+    place = f"echo waits for the broker at 127.0.0.1:{forwarder.port}, checks again in"
     daemon.wait_for_log(f"{place} 1 s")
     daemon.wait_for_log(f"{place} 2 s")
     assert daemon.running
@@ -166,7 +166,7 @@ def test_a_database_that_is_down_at_start_is_waited_for(start, database, echo, p
         hide_password=False
     )
     daemon = start(schema=False)
-    daemon.wait_for_log("echo waits for the scheduler database, looks again in 2 s")
+    daemon.wait_for_log("echo waits for the scheduler database, checks again in 2 s")
     assert not daemon.manager.ready
     forwarder.open()
     daemon.manager.wait_for("READY=1")

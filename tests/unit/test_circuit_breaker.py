@@ -90,7 +90,7 @@ def test_while_the_part_answers_everybody_passes(part):
 def test_the_first_failure_opens_it_and_then_everybody_is_refused_at_once(part):
     part.fail()
     part.now = 2.5
-    with pytest.raises(exception.Away, match=r"the part is away, for 2\.5 s now: no route"):
+    with pytest.raises(exception.Away, match=r"the part is unavailable, for 2\.5 s now: no route"):
         part.use()
 
 
@@ -186,7 +186,7 @@ def test_a_crowd_before_a_part_that_lets_nobody_go_does_not_grow(part):
         part.now = 1.9
         part.use()
         part.now = 4.0
-        with pytest.raises(exception.Away, match="has not answered anybody"):
+        with pytest.raises(exception.Away, match="has not answered any call"):
             part.use()
     part.use()
     assert not part.breaker.is_open
@@ -217,7 +217,7 @@ def test_who_waits_for_their_turn_is_refused_when_the_part_goes_away():
             release.wait(0.001)
         guarded_call.blame(exception.Unavailable("no route"))
     waiting.join(PATIENCE)
-    assert refused == ["the part is away, for 0.0 s now: no route"]
+    assert refused == ["the part is unavailable, for 0.0 s now: no route"]
 
 
 def test_by_itself_it_looks_in_a_thread_until_the_part_is_back():

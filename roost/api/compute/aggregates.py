@@ -1,7 +1,7 @@
 """Host aggregates: hosts that operators group, with the metadata of each group.
 
 The metadata key ``availability_zone`` makes an aggregate a zone. A change is committed before the
-schedulers are notified, who would learn of it anyway.
+schedulers are notified; without the notification they would receive it with the next snapshot.
 """
 
 import functools
@@ -60,7 +60,7 @@ RULES = [
 ]
 
 
-# A name without colons, which part zone, host and node where a server is created.
+# A name without colons, which separate zone, host and node in the create of a server.
 _ZONE: dict[str, Any] = {
     **NAME,
     "type": ["string", "null"],
@@ -108,7 +108,7 @@ def full(aggregate: Aggregate, *, version: int) -> dict[str, Any]:
 
 
 def created(aggregate: Aggregate, *, version: int) -> dict[str, Any]:
-    """Return what is told of one that was just made."""
+    """Return the view of an aggregate that was just created."""
     shown: dict[str, Any] = {
         "id": aggregate.id,
         "name": aggregate.name,
@@ -131,7 +131,7 @@ Alter = Callable[[Session], rows.AggregateChange]
 class Aggregates:
     """Handlers of ``/os-aggregates``.
 
-    Each change is committed first; then the schedulers are told, who would learn it anyway.
+    Each change is committed first; then the schedulers are notified.
     """
 
     def __init__(self, dependencies: Dependencies) -> None:
@@ -156,7 +156,7 @@ class Aggregates:
         return Answer({"aggregate": created(made, version=call.version)})
 
     def update(self, call: Call) -> Answer:
-        """Rename it, or make it another zone; what has no zone any more loses the key."""
+        """Change its name or zone; an aggregate without a zone loses the key."""
         identity, asked = _identity(call), call.body["aggregate"]
         alter = functools.partial(
             rows.update,
@@ -176,7 +176,7 @@ class Aggregates:
         return Answer()
 
     def act(self, call: Call) -> Answer:
-        """Do the one thing that the body names, if the caller may."""
+        """Run the action that the body names, if the caller may."""
         ((name, asked),) = call.body.items()
         call.require(ACTIONS_POLICY[name])
         actions: dict[str, Callable[[Call, int, Any], Answer]] = {
@@ -206,9 +206,9 @@ class Aggregates:
     def _change(
         self, call: Call, alter: Alter, *, doing: str, refusal: type[exception.RoostError]
     ) -> Answer:
-        """Change an aggregate and tell of it.
+        """Change an aggregate and notify the schedulers.
 
-        :param refusal: what is raised when the change would break the rules of zones
+        :param refusal: the exception raised when the change would break the rules of zones
         """
         try:
             changed = self._commit(alter)
@@ -240,7 +240,7 @@ class Aggregates:
             self._scheduler.update_aggregates(call.context, aggregates=[changed])
         except exception.RoostError as error:
             LOG.warning(
-                "the schedulers do not know yet that aggregate %s is changed: %s",
+                "the schedulers were not notified that aggregate %s has changed: %s",
                 changed.uuid,
                 error,
             )

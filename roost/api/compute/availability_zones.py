@@ -1,7 +1,7 @@
-"""Availability zones: those of aggregates, and those that hosts name in their reports.
+"""Availability zones: those of aggregates, and those that hosts report.
 
-A host is in the zone of its aggregates, else in the one that it names itself. The list of zones is
-cached for some seconds, and one question to the schedulers serves all who ask meanwhile.
+A host is in the zone of its aggregates, else in the one that it reports. The list of zones is
+cached for some seconds; one request to the schedulers serves all API requests meanwhile.
 """
 
 import threading
@@ -43,11 +43,11 @@ SECONDS: Final = 3.0
 
 
 class HoldServers(exception.Conflict):
-    """Servers would find themselves in another zone than the one they were created in."""
+    """The change would move servers to another zone than the one they were created in."""
 
 
 class Zones:
-    """The zones of hosts, as the API database and the cells know them."""
+    """The zones of hosts, from the API database and the cells."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._database = dependencies.api_database
@@ -56,14 +56,14 @@ class Zones:
         self._names: Recent[tuple[set[str], bool]] = Recent(seconds=SECONDS)
 
     def by_host(self) -> dict[str, str]:
-        """Return the zones of the hosts that have one by an aggregate."""
+        """Return the zones by host, of the hosts in an aggregate with a zone."""
         with self._database.read() as session:
             return aggregates.zones(session)
 
     def check(self, zone: str) -> None:
-        """Make sure that hosts are in a zone, or may be: in a cell that is away.
+        """Make sure that a zone has hosts, or may have some in a cell that is unavailable.
 
-        :raises roost.exception.Invalid: when none is
+        :raises roost.exception.Invalid: when it has none
         """
         names, are_all = self._names.get(self._ask)
         if zone not in names and are_all:  # as of a moment ago
@@ -73,7 +73,7 @@ class Zones:
         raise exception.Invalid(f"The requested availability zone {zone} is not available.")
 
     def _ask(self) -> tuple[set[str], bool]:
-        """Return the zones that hosts are in, and whether all cells told theirs."""
+        """Return the zones that hosts are in, and whether all cells reported theirs."""
         zones = self.by_host()
         cells = [cell for cell in self._cells.all() if not cell.is_cell0]
         gathered = self._gatherer.from_each(cells, _own_zones)
@@ -81,14 +81,14 @@ class Zones:
         return {*(own | zones).values()}, not gathered.away
 
     def check_moves(self, session: Session, change: aggregates.AggregateChange) -> None:
-        """Make sure that a change takes no server to another zone.
+        """Make sure that a change moves no server to another zone.
 
-        To be called before the change is committed. A server that is built at this moment may be
-        overlooked, as it has no host yet.
+        Call it before the change is committed. It may miss a server that is being built, which has
+        no host yet.
 
         :param session: of the API database
         :raises HoldServers: when a host that changes its zone has servers
-        :raises roost.exception.Unavailable: when that cannot be told, since its cell is away
+        :raises roost.exception.Unavailable: when the cell of such a host is unavailable
         """
         if not change.moved:
             return
@@ -100,11 +100,11 @@ class Zones:
         if any(moves for _, moves in gathered.answers):
             raise HoldServers("One or more hosts contain instances in this zone")
         if gathered.away:
-            raise exception.Unavailable("not all cells tell whether their hosts have servers")
+            raise exception.Unavailable("not all cells report whether their hosts have servers")
 
 
 def _by_cell(session: Session, hosts: Container[str]) -> dict[str, list[str]]:
-    """Return these hosts by the uuid of their cell; one that is mapped to none has no servers."""
+    """Return these hosts by the uuid of their cell; a host without a mapping has no servers."""
     found: dict[str, list[str]] = defaultdict(list)
     for mapping in cell_rows.list_hosts(session):
         if mapping.host in hosts:
@@ -113,7 +113,7 @@ def _by_cell(session: Session, hosts: Container[str]) -> dict[str, list[str]]:
 
 
 def _own_zones(cell: Cell) -> dict[str, str]:
-    """Return the zones that the hosts of a cell name themselves."""
+    """Return the zones that the hosts of a cell report, by host."""
     with cell.database.read() as session:
         return services.zones(session, binary=COMPUTE)
 
@@ -121,7 +121,7 @@ def _own_zones(cell: Cell) -> dict[str, str]:
 def _any_moves(
     cell: Cell, hosts: Sequence[str], moved: Mapping[str, tuple[str | None, str | None]]
 ) -> bool:
-    """Tell whether any of a cell's hosts has servers, and would be in another zone than before."""
+    """Tell whether any host of a cell has servers and would change its zone."""
     with cell.database.read() as session:
         used = instances.hosts_in_use(session, hosts)
     own = _own_zones(cell) if used else {}
@@ -134,9 +134,9 @@ T = TypeVar("T")
 
 
 class Recent(Generic[T]):
-    """One answer for all who ask within some seconds; who comes meanwhile waits for the same.
+    """A cache of one answer for some seconds; concurrent callers wait for the same request.
 
-    A failure is shared like an answer: one wait for a peer that is away, not one for each.
+    A failure is cached like an answer: one wait for an unavailable peer, not one for each caller.
 
     :param seconds: how old an answer may be
     """
@@ -149,20 +149,20 @@ class Recent(Generic[T]):
         self._recall: Callable[[], T] | None = None
 
     def get(self, ask: Callable[[], T]) -> T:
-        """Return what ``ask`` answers, or answered to somebody a moment ago.
+        """Return the result of ``ask``, or the cached one.
 
-        :raises roost.exception.RoostError: what it raised
+        :raises roost.exception.RoostError: raised by ``ask``, now or for the cached result
         """
         with self._asking:
             if self._recall is None or self._clock() >= self._until:
-                self._recall = _heard(ask)
+                self._recall = _recorded(ask)
                 self._until = self._clock() + self._seconds
             recall = self._recall
         return recall()
 
 
-def _heard(ask: Callable[[], T]) -> Callable[[], T]:
-    """Ask, and return what says the same again."""
+def _recorded(ask: Callable[[], T]) -> Callable[[], T]:
+    """Call ``ask``; return a function that repeats its result or failure."""
     try:
         answer = ask()
     except exception.RoostError as failure:
@@ -178,7 +178,7 @@ def _heard(ask: Callable[[], T]) -> Callable[[], T]:
 def brief(hosts: Iterable[HostReport], zones: Mapping[str, str]) -> dict[str, Any]:
     """Return the zones; one is available when any of its hosts is.
 
-    :param zones: by host; one that is left out is in the zone that it names itself
+    :param zones: by host; a host that is left out is in the zone that it reports
     """
     return _shown(hosts, zones, compute=None)
 
@@ -186,7 +186,7 @@ def brief(hosts: Iterable[HostReport], zones: Mapping[str, str]) -> dict[str, An
 def full(hosts: Iterable[HostReport], zones: Mapping[str, str], *, compute: str) -> dict[str, Any]:
     """Return the zones with their hosts.
 
-    :param compute: the name of the daemon that each host has
+    :param compute: the name of the daemon of each host
     """
     return _shown(hosts, zones, compute=compute)
 
@@ -232,7 +232,7 @@ class AvailabilityZones:
         self._compute = dependencies.options.daemon_names.get(COMPUTE, COMPUTE)
 
     def list_brief(self, call: Call) -> Answer:
-        """Tell of the zones as they were some seconds ago: every user may ask, and often."""
+        """Return the zones, at most some seconds old: every user may ask, and often."""
         return Answer(self._brief.get(lambda: self._ask(call)))
 
     def _ask(self, call: Call) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Flavors, their extra specs, and the access of projects to those that are not public."""
+"""Flavors, their extra specs, and the access of projects to private flavors."""
 
 import functools
 import uuid
@@ -63,7 +63,7 @@ RULES = [
     rule(
         ALL_POLICY,
         ADMIN,
-        "See flavors that are not public, and who has access to them.",
+        "See private flavors, and the projects that have access to them.",
         "GET /flavors",
         f"GET {_FLAVOR}",
         f"GET {_FLAVOR}/os-flavor-access",
@@ -75,7 +75,7 @@ RULES = [
         _ACTION,
     ),
     rule(ADD_ACCESS_POLICY, ADMIN, "Give a project access to a flavor.", _ACTION),
-    rule(REMOVE_ACCESS_POLICY, ADMIN, "Take a project's access to a flavor away.", _ACTION),
+    rule(REMOVE_ACCESS_POLICY, ADMIN, "Remove a project's access to a flavor.", _ACTION),
     rule(CREATE_POLICY, ADMIN, "Create a flavor.", "POST /flavors"),
     rule(UPDATE_POLICY, ADMIN, "Change a flavor's description.", f"PUT {_FLAVOR}"),
     rule(DELETE_POLICY, ADMIN, "Delete a flavor.", f"DELETE {_FLAVOR}"),
@@ -89,8 +89,8 @@ RULES = [
 ]
 
 
-DESCRIPTION: Final = 55  # since 2.55 flavors are described
-NAMES: Final = 102  # since 2.102 lists are filtered by name, and nothing takes a rxtx_factor
+DESCRIPTION: Final = 55  # since 2.55 flavors have a description
+NAMES: Final = 102  # since 2.102 lists are filtered by name, and no request has a rxtx_factor
 
 _ID = {
     "oneOf": [
@@ -181,7 +181,7 @@ LIST_QUERY: Final = Schema(
 
 EXTRA_SPECS: Final = 61
 ZERO_SWAP: Final = 75  # before, no swap was an empty string
-NO_LEFTOVERS: Final = 102  # since 2.102 neither is told what nothing heeds
+NO_LEFTOVERS: Final = 102  # since 2.102 answers have no fields without effect
 
 
 def brief(flavor: Flavor, *, version: int, base_url: str) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def brief(flavor: Flavor, *, version: int, base_url: str) -> dict[str, Any]:
 
 
 def access(flavorid: str, projects: Iterable[str]) -> dict[str, Any]:
-    """Return who may use a flavor that is not public."""
+    """Return the projects with access to a private flavor."""
     return {"flavor_access": [{"flavor_id": flavorid, "tenant_id": one} for one in projects]}
 
 
@@ -224,7 +224,7 @@ def full(flavor: Flavor, *, version: int, base_url: str, with_specs: bool = True
 
 
 def embedded(flavor: Flavor, *, with_specs: bool = True) -> Mapping[str, Any]:
-    """Return what a server tells of its flavor since 2.47."""
+    """Return the flavor that a server shows since 2.47."""
     shown: dict[str, Any] = {
         "original_name": flavor.name,
         "vcpus": flavor.vcpus,
@@ -239,7 +239,7 @@ def embedded(flavor: Flavor, *, with_specs: bool = True) -> Mapping[str, Any]:
 
 
 _Act = Callable[[Call, Any], Answer]
-_NOT_TO_PUBLIC: Final = 7  # since 2.7 nobody is given access to a flavor that all may use
+_NOT_TO_PUBLIC: Final = 7  # since 2.7 no project is given access to a public flavor
 
 
 class FlavorAccess:
@@ -260,7 +260,7 @@ class FlavorAccess:
             return _shown_access(session, flavorid)
 
     def act(self, call: Call) -> Answer:
-        """Do the one thing that the body names, if the caller may."""
+        """Run the action that the body names, if the caller may."""
         ((name, asked),) = call.body.items()
         call.require(ACTIONS_POLICY[name])
         actions: dict[str, _Act] = {
@@ -288,7 +288,7 @@ class FlavorAccess:
 
 
 def may_use(session: Session, call: Call, flavor: Flavor) -> bool:
-    """Tell whether a flavor is there for the caller."""
+    """Tell whether the caller may use a flavor."""
     if flavor.is_public or call.allows(ALL_POLICY):
         return True
     project = call.context.project_id
@@ -299,7 +299,7 @@ def _shown_access(session: Session, flavorid: str) -> Answer:
     return Answer(access(flavorid, flavor_rows.list_projects(session, flavorid)))
 
 
-_CHECKED_SPECS: Final = 86  # since 2.86 extra specs are looked at when they are written
+_CHECKED_SPECS: Final = 86  # since 2.86 extra specs are validated when they are written
 
 
 class Flavors:
@@ -372,7 +372,7 @@ class Flavors:
         return Answer()
 
     def _get(self, call: Call) -> Flavor:
-        """Return the flavor of the path; one that is not public only to who may use it."""
+        """Return the flavor of the path; a private one only to callers with access."""
         flavorid = call.params["flavor_id"]
         with self._database.read() as session:
             flavor = flavor_rows.get(session, flavorid)
@@ -405,7 +405,7 @@ class Flavors:
 
 
 def _publicity(call: Call) -> bool | None:
-    """Return whether public flavors are asked for; only who may see all can ask for others."""
+    """Return the filter ``is_public``; only callers who may see all flavors can set it."""
     if not call.allows(ALL_POLICY):
         return True
     asked = call.query.one("is_public")
@@ -415,7 +415,7 @@ def _publicity(call: Call) -> bool | None:
 
 
 def _new(asked: dict[str, Any]) -> Flavor:
-    """Make a flavor of a valid body.
+    """Make a flavor from a valid body.
 
     :raises roost.exception.Invalid: for numbers out of range, written as strings
     """
@@ -446,9 +446,9 @@ def _number(asked: dict[str, Any], name: str, *, least: int = 0) -> int:
 
 
 def _read_specs(call: Call, asked: dict[str, Any]) -> dict[str, str]:
-    """Return extra specs as texts.
+    """Return extra specs as strings.
 
-    :raises roost.exception.Invalid: since 2.86, for what cannot be meant
+    :raises roost.exception.Invalid: since 2.86, for invalid extra specs
     """
     specs = {key: str(value) for key, value in asked.items()}
     if call.version >= _CHECKED_SPECS:

@@ -1,6 +1,6 @@
 """Hypervisors: the nodes that the schedulers know, with their services and servers.
 
-Where a cell is away, its nodes are shown as the schedulers know them.
+The nodes of an unavailable cell are shown as the schedulers know them.
 """
 
 import dataclasses
@@ -56,7 +56,7 @@ RULES = [
     rule(
         UPTIME_POLICY,
         ADMIN,
-        "Show for how long a hypervisor is up.",
+        "Show the uptime of a hypervisor.",
         f"GET {_ONE}/uptime",
         formerly=_ROOT,
     ),
@@ -90,22 +90,22 @@ LIST_QUERY: Final = Schema(
 SHOW_QUERY: Final = Schema({1: query({}), UUIDS: query(_SERVERS, strict=True)})
 
 
-CPU_INFO: Final = 28  # since 2.28 an object, a text before
-ALWAYS_SERVERS: Final = 75  # before, a hypervisor without servers did not say so
-NO_AMOUNTS: Final = 88  # since 2.88 only Placement tells amounts, and the uptime is a field
+CPU_INFO: Final = 28  # since 2.28 an object, a string before
+ALWAYS_SERVERS: Final = 75  # before, a hypervisor without servers had no such field
+NO_AMOUNTS: Final = 88  # since 2.88 only Placement shows amounts, and the uptime is a field
 _SUMS: Final = (
     "vcpus", "memory_mb", "local_gb", "vcpus_used", "memory_mb_used", "local_gb_used",
     "free_ram_mb", "free_disk_gb", "current_workload", "running_vms", "disk_available_least",
 )  # fmt: skip
 Name = tuple[str, str]
-"""The uuid of a server, and how its user calls it."""
+"""The uuid and the name of a server."""
 
 
 @dataclasses.dataclass(frozen=True)
 class HypervisorNode:
-    """A node as the schedulers know it, and its service as far as its cell tells.
+    """A node as the schedulers know it, and its service if its cell is available.
 
-    ``servers`` are those on its host; None: they are not asked for, or its cell does not tell.
+    ``servers`` are those on its host; None: not requested, or its cell is unavailable.
     """
 
     report: HostReport
@@ -119,7 +119,7 @@ class HypervisorNode:
 
 
 def shown_id(node: HostReport, *, version: int) -> str | int:
-    """Return what clients call a node; before uuids a small number, which follows from it."""
+    """Return the id of a node: its uuid, or before 2.53 a small number derived from that."""
     return node.node_uuid if version >= UUIDS else service_views.small(node.node_uuid)
 
 
@@ -152,24 +152,24 @@ def full(node: HypervisorNode, *, version: int, now: datetime.datetime) -> dict[
 
 
 def with_uptime(node: HypervisorNode, *, version: int, now: datetime.datetime) -> dict[str, Any]:
-    """Return a hypervisor and for how long it is up, as before 2.88."""
+    """Return a hypervisor and its uptime, as before 2.88."""
     return {**brief(node, version=version), "uptime": uptime(node, now=now)}
 
 
 def uptime(node: HypervisorNode, *, now: datetime.datetime) -> str | None:
-    """Write for how long a node is up as ``uptime`` does; None: nobody can tell."""
+    """Format the uptime of a node as ``uptime`` does; None: unknown."""
     booted_at = node.report.booted_at
     if booted_at is None or not node.up:
         return None
     minutes = max(0, int((now - booted_at).total_seconds() // 60))
     days, hours, minutes = minutes // 1440, minutes // 60 % 24, minutes % 60
     spent = f"{days} {'day' if days == 1 else 'days'}, " if days else ""
-    told = f" {now.astimezone(datetime.UTC):%H:%M:%S} up {spent}{hours:2}:{minutes:02}"
-    return told + _load(node.report)
+    text = f" {now.astimezone(datetime.UTC):%H:%M:%S} up {spent}{hours:2}:{minutes:02}"
+    return text + _load(node.report)
 
 
 def _load(report: HostReport) -> str:
-    """Write who is logged in and how busy a node is; nothing of one that does not tell."""
+    """Format the number of users and the load average of a node; empty if it reports none."""
     if not report.load_average:
         return ""
     averages = ", ".join(f"{average:.2f}" for average in report.load_average)
@@ -177,7 +177,7 @@ def _load(report: HostReport) -> str:
 
 
 def statistics(hosts: Iterable[HostReport]) -> dict[str, int]:
-    """Sum up what hosts have."""
+    """Sum up the amounts of hosts."""
     total = dict.fromkeys(("count", *_SUMS), 0)
     for host in hosts:
         has = amounts(host)
@@ -186,7 +186,7 @@ def statistics(hosts: Iterable[HostReport]) -> dict[str, int]:
 
 
 def amounts(host: HostReport) -> dict[str, int]:
-    """Return what a node has; what is reserved counts as used, as nobody else can have it."""
+    """Return the amounts of a node; reserved amounts count as used."""
     memory_used = host.memory_mb_used + host.memory_mb_reserved
     disk_used = host.disk_gb_used + host.disk_gb_reserved
     return {
@@ -205,17 +205,17 @@ def amounts(host: HostReport) -> dict[str, int]:
 
 
 def _cpu_info(host: HostReport, *, version: int) -> str | dict[str, Any]:
-    """Return what a host says of its CPUs; one that talks nonsense says nothing."""
+    """Return the CPU info that a host reports; empty if that is not a JSON object."""
     try:
         found = json.loads(host.cpu_info)
     except ValueError:
         found = None
-    told = found if isinstance(found, dict) else {}
-    return told if version >= CPU_INFO else json.dumps(told)
+    info = found if isinstance(found, dict) else {}
+    return info if version >= CPU_INFO else json.dumps(info)
 
 
 def _service(node: HypervisorNode, *, version: int) -> dict[str, Any]:
-    """Return the service of a node; of one whose cell is away only the host is known."""
+    """Return the service of a node; only its host while its cell is unavailable."""
     service = node.service
     if service is None:
         return {"host": node.report.host, "id": None, "disabled_reason": None}
@@ -234,8 +234,8 @@ _NO_LINKS: Final[Mapping[str, Any]] = {}
 class Hypervisors:
     """Handlers of ``/os-hypervisors``.
 
-    The schedulers say which nodes there are and what they have; the cells which of them are up and
-    enabled, and what is on them. Where a cell is away, the schedulers' word counts for its nodes.
+    The schedulers know the nodes and their amounts; the cells know which are up and enabled, and
+    their servers. While a cell is unavailable, its nodes are shown from the schedulers' data.
     """
 
     def __init__(self, dependencies: Dependencies) -> None:
@@ -260,10 +260,10 @@ class Hypervisors:
         )
 
     def uptime(self, call: Call) -> Answer:
-        """Tell for how long a node is up (until 2.87).
+        """Return the uptime of a node (until 2.87).
 
         :raises roost.exception.Invalid: when it is down
-        :raises roost.exception.VersionTooOld: when its driver does not tell
+        :raises roost.exception.VersionTooOld: when its driver does not report an uptime
         """
         (node,) = self._nodes([self._one(call)])
         shown = with_uptime(node, version=call.version, now=self._dependencies.now())
@@ -282,11 +282,11 @@ class Hypervisors:
         return Answer({"hypervisor_statistics": statistics(counted)})
 
     def search(self, call: Call) -> Answer:
-        """List the nodes whose names have what the path says (until 2.52)."""
+        """List the nodes whose names contain the pattern of the path (until 2.52)."""
         return self._matching(call, servers=False)
 
     def servers(self, call: Call) -> Answer:
-        """List the same with the servers on their hosts (until 2.52)."""
+        """List the nodes that :meth:`search` finds, with their servers (until 2.52)."""
         return self._matching(call, servers=True)
 
     def _matching(self, call: Call, *, servers: bool) -> Answer:
@@ -307,7 +307,7 @@ class Hypervisors:
         return Answer({"hypervisors": [view(node) for node in nodes], **links})
 
     def _page(self, call: Call) -> tuple[list[HostReport], Mapping[str, Any]]:
-        """Return a page of nodes, and its links; it never ends between two nodes of one host."""
+        """Return a page of nodes and its links; nodes of one host are on the same page."""
         limit = pagination.limit(call, most=self._most)
         hosts = self._scheduler.all_hosts(
             call.context, marker=self._marker(call), page_size=limit + 1
@@ -320,7 +320,7 @@ class Hypervisors:
     def _marker(self, call: Call) -> str | None:
         """Return the host that a page begins after.
 
-        :raises roost.exception.Invalid: when there is no node of the marker's id
+        :raises roost.exception.Invalid: when no node has the marker as its id
         """
         marker = call.query.one("marker")
         if not marker:
@@ -345,7 +345,7 @@ class Hypervisors:
         return found
 
     def _find(self, call: Call, identity: str) -> HostReport | None:
-        """Return a node by its id. That of a number is looked for among all."""
+        """Return a node by its id; for a number, search all nodes."""
         if call.version >= UUIDS:
             if not is_uuid(identity):
                 return None
@@ -359,7 +359,7 @@ class Hypervisors:
         return None
 
     def _named(self, call: Call, pattern: str) -> list[HostReport]:
-        """Return the nodes that have ``pattern`` in their names, whatever its case.
+        """Return the nodes that have ``pattern`` in their names, ignoring case.
 
         :raises roost.exception.NotFound: when there is none
         """
@@ -370,7 +370,7 @@ class Hypervisors:
         return found
 
     def _nodes(self, found: Sequence[HostReport], *, servers: bool = False) -> list[HypervisorNode]:
-        """Put together what schedulers and cells know of nodes."""
+        """Join the data of schedulers and cells about nodes."""
         one = found[0].host if len(found) == 1 else None
         daemons = self._daemons.find(host=one, binary=COMPUTE) if found else FoundServices([], [])
         seen = {each.service.host: each for each in daemons.seen}
@@ -386,7 +386,7 @@ class Hypervisors:
         ]
 
     def _servers(self, found: Sequence[HostReport]) -> dict[str, list[Name]]:
-        """Return the servers by host, of the hosts whose cells tell them."""
+        """Return the servers by host, of the hosts whose cells are available."""
         hosts: dict[str, set[str]] = defaultdict(set)
         for report in found:
             hosts[report.cell_uuid].add(report.host)
@@ -410,7 +410,7 @@ def _refuse_pages(call: Call) -> None:
 
 
 def _with_their_likes(hosts: Iterator[HostReport], limit: int) -> list[HostReport]:
-    """Return the first nodes, and all others of the last one's host."""
+    """Return the first ``limit`` nodes, and the others on the host of the last one."""
     found = list(itertools.islice(hosts, limit))
     others = itertools.takewhile(lambda node: node.host == found[-1].host, hosts)
     return found + list(others) if found else []

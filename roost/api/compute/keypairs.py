@@ -1,6 +1,6 @@
 """Key pairs: the keys by which users log into their servers.
 
-The private key of a pair that is made here is returned once, in the answer, and kept nowhere.
+The private key of a pair generated here is returned once, in the answer, and not stored.
 """
 
 import binascii
@@ -45,18 +45,18 @@ RULES = [
 
 OWNERS: Final = 10  # since 2.10 administrators name the user
 PAGES: Final = 35  # since 2.35 lists are paged
-NO_MAKING: Final = 92  # since 2.92 public keys are given, and names have more characters
+NO_MAKING: Final = 92  # since 2.92 public keys are required, and names have more characters
 
 
 def _name(others: str) -> dict[str, Any]:
-    """Return the schema of a name of letters, digits and some others; a blank only inside."""
+    """Return the schema of a name of letters, digits and ``others``; blanks only inside."""
     visible = f"[a-zA-Z0-9{others}_-]"
     return {
         "type": "string",
         "minLength": 1,
         "maxLength": 255,
         "pattern": rf"^{visible}([a-zA-Z0-9{others}_ -]*{visible})?$",
-        "not": {"pattern": r"\n"},  # before which Python's $ matches, too
+        "not": {"pattern": r"\n"},  # Python's $ matches before it, too
     }
 
 
@@ -102,7 +102,7 @@ _EXPONENT: Final = 65537
 _COMMENT: Final = "Generated-by-Roost"
 _LIFETIME: Final = datetime.timedelta(days=3650)
 _MAX_COMMON_NAME: Final = 64  # bytes
-_PRINCIPAL: Final = x509.ObjectIdentifier("1.3.6.1.4.1.311.20.2.3")  # whom Windows logs in
+_PRINCIPAL: Final = x509.ObjectIdentifier("1.3.6.1.4.1.311.20.2.3")  # the login name on Windows
 _UTF8_STRING: Final = 0x0C
 _SHORT: Final = 0x80  # lengths below it are written in one byte
 _UNREADABLE: Final = (ValueError, TypeError, crypto_exceptions.UnsupportedAlgorithm)
@@ -110,7 +110,7 @@ _UNREADABLE: Final = (ValueError, TypeError, crypto_exceptions.UnsupportedAlgori
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Material:
-    """A public key and its fingerprint; with the private key, in PEM, if the pair was made here."""
+    """A public key and its fingerprint; the private key, in PEM, if it was generated here."""
 
     public_key: str
     fingerprint: str
@@ -120,14 +120,14 @@ class Material:
 def imported(kind: str, public_key: str) -> Material:
     """Read a public key, as it is in authorized_keys, or a certificate in PEM.
 
-    :raises roost.exception.Invalid: when it is none
+    :raises roost.exception.Invalid: when it is neither
     """
     fingerprint = _fingerprint_x509 if kind == X509 else _fingerprint_ssh
     return Material(public_key=public_key, fingerprint=fingerprint(public_key))
 
 
 def generated(kind: str, user_id: str) -> Material:
-    """Make a pair: RSA, for x509 with a certificate by which Windows logs in ``user_id``."""
+    """Generate an RSA pair; for x509 with a certificate for the Windows login of ``user_id``."""
     private = rsa.generate_private_key(_EXPONENT, _BITS)
     if kind == X509:
         return _with_certificate(private, user_id)
@@ -143,7 +143,7 @@ def generated(kind: str, user_id: str) -> Material:
 
 
 def _fingerprint_ssh(public_key: str) -> str:
-    """Return what ``ssh-keygen -l -E md5`` says."""
+    """Return the fingerprint that ``ssh-keygen -l -E md5`` prints."""
     try:
         serialization.load_ssh_public_key(public_key.encode())
         data = binascii.a2b_base64(public_key.split()[1])
@@ -153,7 +153,7 @@ def _fingerprint_ssh(public_key: str) -> str:
 
 
 def _fingerprint_x509(certificate: str) -> str:
-    """Return what ``openssl x509 -fingerprint -sha1`` says, in small letters."""
+    """Return the fingerprint that ``openssl x509 -fingerprint -sha1`` prints, in lower case."""
     try:
         read = x509.load_pem_x509_certificate(certificate.encode())
     except _UNREADABLE as error:
@@ -192,7 +192,7 @@ def _certificate(private: rsa.RSAPrivateKey, user_id: str) -> x509.Certificate:
 
 
 def _utf8_string(text: str) -> bytes:
-    """Write a text as DER does."""
+    """Encode a text as a DER UTF8String."""
     data = text.encode()
     if len(data) < _SHORT:
         return bytes([_UTF8_STRING, len(data)]) + data
@@ -210,7 +210,7 @@ def _invalid(reason: str) -> exception.Invalid:
     return exception.Invalid(f"Keypair data is invalid: {reason}")
 
 
-TYPES: Final = 2  # since 2.2 there are types
+TYPES: Final = 2  # since 2.2 key pairs have a type
 
 
 def brief(keypair: Keypair, *, version: int) -> dict[str, Any]:
@@ -222,7 +222,7 @@ def brief(keypair: Keypair, *, version: int) -> dict[str, Any]:
 
 
 def created(keypair: Keypair, private_key: str | None, *, version: int) -> dict[str, Any]:
-    """Return a new key pair, with the private key if it was made here."""
+    """Return a new key pair, with the private key if it was generated here."""
     shown = _owned(keypair, version=version)
     if private_key is not None:
         shown["private_key"] = private_key
@@ -230,7 +230,7 @@ def created(keypair: Keypair, private_key: str | None, *, version: int) -> dict[
 
 
 def full(keypair: Keypair, *, version: int) -> dict[str, Any]:
-    """Return all that there is to know of a key pair; what was deleted is not there to be shown."""
+    """Return a key pair with all its fields; deleted ones cannot be shown."""
     return {
         "keypair": {
             **_owned(keypair, version=version),
@@ -312,7 +312,7 @@ class Keypairs:
 
 
 def _owner(call: Call, named: str | None) -> str:
-    """Return whose key pairs are meant: the caller's own, or since 2.10 those of who is named.
+    """Return the owner of the key pairs: the caller, or since 2.10 the user that is named.
 
     :raises roost.exception.Forbidden: when the caller may not do this for that user
     """

@@ -20,7 +20,7 @@ RULES = [
     rule(
         OTHER_PROJECT_POLICY,
         ADMIN,
-        "Show those of another project.",
+        "Show the limits and the usage of another project.",
         "GET /limits",
         formerly="os_compute_api:os-used-limits",
     ),
@@ -31,9 +31,9 @@ _QUERY: dict[str, Any] = {"tenant_id": TEXT, "reserved": TEXT}
 SHOW_QUERY: Final = list_query(_QUERY)
 
 
-NO_IMAGE_METADATA: Final = 39  # since 2.39 what images may have is left to the image service
+NO_IMAGE_METADATA: Final = 39  # since 2.39 only the image service limits image metadata
 
-# What is told: until which microversion, under which name, and of which resource.
+# Fields of the answer: (last microversion, name of the field, resource).
 _LIMITS: Final = (
     (NO_IMAGE_METADATA - 1, "maxImageMeta", "metadata_items"),
     (NO_FILES - 1, "maxPersonality", "injected_files"),
@@ -62,18 +62,18 @@ _USED: Final = (
 def full(limits: Mapping[str, int], used: Mapping[str, int], *, version: int) -> dict[str, Any]:
     """Return the limits and the usage of a project."""
 
-    def told(until: int | None) -> bool:
+    def shown(until: int | None) -> bool:
         return until is None or version <= until
 
-    absolute = {name: limits[resource] for until, name, resource in _LIMITS if told(until)}
-    absolute |= {name: used.get(resource, 0) for until, name, resource in _USED if told(until)}
+    absolute = {name: limits[resource] for until, name, resource in _LIMITS if shown(until)}
+    absolute |= {name: used.get(resource, 0) for until, name, resource in _USED if shown(until)}
     return {"limits": {"rate": [], "absolute": absolute}}
 
 
 class Limits:
     """Handlers of ``/limits``.
 
-    What is reserved is in use: the query's ``reserved`` makes no difference.
+    Reserved amounts count as used: the query's ``reserved`` has no effect.
     """
 
     def __init__(self, dependencies: Dependencies) -> None:

@@ -1,4 +1,4 @@
-"""Migrations of servers to other hosts: the lists are empty, as no server is ever moved."""
+"""Migrations of servers to other hosts: the lists are empty, as no server is ever migrated."""
 
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ RULES = [
 ]
 
 
-PAGES: Final = 59  # since 2.59 the list has pages, and refuses names that it does not know
+PAGES: Final = 59  # since 2.59 the list has pages, and refuses unknown query parameters
 
 _NAMES: Final = ("hidden", "host", "instance_uuid", "migration_type", "source_compute", "status")
 _FILTERS: Final[dict[str, Any]] = dict.fromkeys(_NAMES, TEXT)
@@ -53,7 +53,7 @@ class Migrations:
         self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
 
     def list_all(self, call: Call) -> Answer:
-        """Return none, once it is known that the query can be meant."""
+        """Return an empty list if the query is valid."""
         validation.changes(call, since=PAGES)
         marker = call.query.one("marker")
         if marker and call.version >= PAGES:

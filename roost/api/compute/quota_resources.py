@@ -8,7 +8,7 @@ from roost.db.api import quota
 from roost.db.engine import Session
 from roost.objects import Instance
 
-# Limits that are kept and told, but not looked at by anything: they are the network service's own.
+# Limits that are stored and shown, but not enforced: the network service has its own.
 NETWORKS: Final = ("fixed_ips", "floating_ips", "security_group_rules", "security_groups")
 _COUNTED: Final = (
     "cores",
@@ -26,23 +26,23 @@ ALL: Final = tuple(sorted([*NETWORKS, *_COUNTED]))
 GROUPS: Final = ("server_group_members", "server_groups")
 FILES: Final = ("injected_file_content_bytes", "injected_file_path_bytes", "injected_files")
 
-NO_NETWORKS: Final = 36  # since 2.36 what is about networks is left to the network service
-CLASSES: Final = 50  # since 2.50 classes have no networks any more, and server groups
+NO_NETWORKS: Final = 36  # since 2.36 network quotas are left to the network service
+CLASSES: Final = 50  # since 2.50 classes have server groups, and no network quotas
 NO_FILES: Final = 57  # since 2.57 there are no injected files
 
 
 def of_sets(version: int) -> list[str]:
-    """Return what a project's quota set has in a microversion."""
+    """Return the resources of a project's quota set in a microversion."""
     return _without(NETWORKS if version >= NO_NETWORKS else (), version)
 
 
 def of_classes(version: int) -> list[str]:
-    """Return what a class has in a microversion."""
+    """Return the resources of a quota class in a microversion."""
     return _without(NETWORKS if version >= CLASSES else GROUPS, version)
 
 
 def defaults(options: Mapping[str, int]) -> dict[str, int]:
-    """Return the limits of who has none of their own, by the options of the group ``quota``."""
+    """Return the default limits, from the options of the group ``quota``."""
     return {**dict.fromkeys(NETWORKS, -1), **options}
 
 
@@ -61,9 +61,9 @@ def read(session: Session, instance: Instance, *, defaults: Mapping[str, int]) -
 
 
 def check(metadata: Mapping[str, str], *, most: int) -> None:
-    """Make sure that a server may have all of this.
+    """Make sure that a server may have so many metadata items.
 
-    :raises roost.exception.QuotaExceeded: when it may not
+    :raises roost.exception.QuotaExceeded: when there are more than ``most``
     """
     if 0 <= most < len(metadata):
         raise exception.QuotaExceeded(

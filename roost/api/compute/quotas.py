@@ -35,7 +35,7 @@ RULES = [
     rule(
         DELETE_POLICY,
         ADMIN,
-        "Let a project have the default quotas again, or a user the project's.",
+        "Reset a project to the default quotas, or a user to the project's.",
         f"DELETE {_SET}",
     ),
     rule(SHOW_CLASS_POLICY, ADMIN, "Show the quotas of a class of projects.", f"GET {_CLASS}"),
@@ -43,7 +43,7 @@ RULES = [
 ]
 
 
-# -1: no limit. How large one written as a string may be, the handler knows.
+# -1: no limit. The handler checks the size of a limit written as a string.
 _LIMIT: Final = {
     "oneOf": [
         {"type": "integer", "minimum": -1, "maximum": MAX_INTEGER},
@@ -97,7 +97,7 @@ def shown_class_limits(found: Mapping[str, int], *, version: int) -> dict[str, i
 def detailed(
     found: Mapping[str, int], used: Mapping[str, int], *, version: int
 ) -> dict[str, dict[str, int]]:
-    """Return limits and usage. Nothing is ever reserved: what is asked for is in use at once."""
+    """Return limits and usage. ``reserved`` is always 0: requested amounts count as used."""
     return {
         name: {"in_use": used.get(name, 0), "limit": found[name], "reserved": 0}
         for name in quota_resources.of_sets(version)
@@ -110,7 +110,7 @@ _Amounts = Mapping[str, int]
 
 
 class QuotaSets:
-    """Handlers of ``/os-quota-sets``: the very limits that boots and server groups meet.
+    """Handlers of ``/os-quota-sets``: the limits that boots and server groups are checked against.
 
     They are a project's, or with ``user_id`` in the query those of one user in it. A user without
     limits of their own has the project's.
@@ -155,7 +155,7 @@ class QuotaSets:
         return Answer({"quota_set": shown_limits(limits, version=call.version)})
 
     def delete(self, call: Call) -> Answer:
-        """Let the defaults count again, or for a user the project's limits."""
+        """Reset a project to the default limits, or a user to the project's limits."""
         self._forget(_project(call), _user(call))
         return Answer()
 
@@ -184,9 +184,9 @@ class QuotaSets:
             return quota.limits(session, project, self._defaults, user_id=user)
 
     def _room(self, session: Session, project: str, *, but: str) -> dict[str, int]:
-        """Return how much of a project's limits one user may have; -1: as much as they want.
+        """Return how much of a project's limits one user may have; -1: no limit.
 
-        What users share is divided among them; what each has alone, all may have as much of.
+        Amounts that users share are divided among them; limits per user apply to each in full.
         """
         given = quota.given_to_users(session, project, but=but)
         room = quota.limits(session, project, self._defaults)
@@ -205,7 +205,7 @@ class QuotaSets:
 
 
 class QuotaClassSets:
-    """Handlers of ``/os-quota-class-sets``: the class ``default`` is every project's."""
+    """Handlers of ``/os-quota-class-sets``: the class ``default`` applies to every project."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._database = dependencies.api_database
@@ -235,7 +235,7 @@ class QuotaClassSets:
 def wanted_limits(asked: Mapping[str, int | str]) -> dict[str, int]:
     """Return the limits of a valid body, by resource.
 
-    :raises roost.exception.Invalid: for one that is too large
+    :raises roost.exception.Invalid: for a limit that is too large
     """
     limits = {name: int(value) for name, value in asked.items()}
     for name, limit in limits.items():

@@ -1,4 +1,4 @@
-"""Server groups: servers that are to be together on a host, or apart (affinity)."""
+"""Server groups: servers to be placed on the same host or on different ones (affinity)."""
 
 import logging
 import uuid
@@ -35,7 +35,7 @@ _GROUP = "/os-server-groups/{server_group_id}"
 
 RULES = [
     rule(LIST_POLICY, READER, "List server groups.", "GET /os-server-groups"),
-    rule(ALL_PROJECTS_POLICY, ADMIN, "List those of all projects.", "GET /os-server-groups"),
+    rule(ALL_PROJECTS_POLICY, ADMIN, "List those of every project.", "GET /os-server-groups"),
     rule(CREATE_POLICY, MEMBER, "Create a server group.", "POST /os-server-groups"),
     rule(
         SHOW_POLICY,
@@ -48,7 +48,7 @@ RULES = [
 ]
 
 
-SOFT: Final = 15  # since 2.15 a policy may be soft
+SOFT: Final = 15  # since 2.15 there are soft policies
 RULES_SINCE: Final = 64  # since 2.64 a group has one policy, which may have rules
 
 _HARD_POLICIES = ["anti-affinity", "affinity"]
@@ -60,7 +60,7 @@ def _one_of_a_list(policies: list[str]) -> dict[str, Any]:
 
 
 def _create(**values: Any) -> Any:
-    """Return the schema of a create: the first of the values must be there, as must a name."""
+    """Return the schema of a create: a name and the first of the values are required."""
     return wrapped("server_group", of({"name": NAME, **values}, required=["name", *values][:2]))
 
 
@@ -77,7 +77,7 @@ _LIST: dict[str, Any] = {"all_projects": TEXT, "limit": WHOLE_NUMBER, "offset": 
 LIST_QUERY: Final = list_query(_LIST)
 
 
-OWNER: Final = 13  # since 2.13 it is told whose a group is
+OWNER: Final = 13  # since 2.13 a group shows its project and user
 
 
 def full(group: ServerGroup, *, version: int) -> dict[str, Any]:
@@ -102,8 +102,8 @@ _WITH_RULES: Final = "anti-affinity"
 class ServerGroups:
     """Handlers of ``/os-server-groups``.
 
-    What is stored is the truth; the schedulers are told of it by a hint, and again by the next
-    snapshot.
+    The API database is authoritative; the schedulers receive a change by a notification, and again
+    by the next snapshot.
     """
 
     def __init__(self, dependencies: Dependencies) -> None:
@@ -159,11 +159,11 @@ class ServerGroups:
         try:
             self._scheduler.update_groups(call.context, groups=[group])
         except exception.RoostError as error:
-            LOG.warning("server group %s: no scheduler was told yet: %s", group.uuid, error)
+            LOG.warning("server group %s: no scheduler was notified: %s", group.uuid, error)
 
 
 def _asked(call: Call) -> ServerGroup:
-    """Make a group of a valid body.
+    """Make a group from a valid body.
 
     :raises roost.exception.Invalid: for rules that the policy does not have
     """

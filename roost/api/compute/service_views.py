@@ -1,4 +1,4 @@
-"""Services (daemons) as JSON, their names in Nova, and numeric ids from before uuids."""
+"""Services (daemons) as JSON, their Nova names, and their numeric ids before 2.53."""
 
 import datetime
 import uuid
@@ -13,24 +13,24 @@ UUIDS: Final = 53
 COMPUTE: Final = "roost-compute"
 CELL_CONDUCTOR: Final = "roost-cell-conductor"
 SCHEDULER: Final = "roost-scheduler"
-SCHEDULERS: Final = "schedulers"  # the host of all of them
+SCHEDULERS: Final = "schedulers"  # shown as the host of all schedulers
 SCHEDULERS_UUID: Final = str(uuid.uuid5(uuid.NAMESPACE_OID, SCHEDULERS))
-# What clients, dashboards and Tempest look for. Only those who report to a cell are daemons of it.
+# The names that clients, dashboards and Tempest expect, of the daemons that report to a cell.
 NOVA_NAMES: Final[Mapping[str, str]] = {
     COMPUTE: "nova-compute",
     CELL_CONDUCTOR: "nova-conductor",
     SCHEDULER: "nova-scheduler",
 }
-_OWN: Final = {told: own for own, told in NOVA_NAMES.items()}
+_OWN: Final = {nova: own for own, nova in NOVA_NAMES.items()}
 
 
 def own_name(binary: str) -> str:
-    """Return our name of a daemon that clients may know by OpenStack Compute's."""
+    """Return our name of a daemon that clients may call by its Nova name."""
     return _OWN.get(binary, binary)
 
 
 def host_status(service: Service | None, *, up: bool) -> str:
-    """Return what a server tells of its host."""
+    """Return the ``host_status`` of a server on the host of this service."""
     if service is None:
         return "UNKNOWN"
     if not up:
@@ -48,8 +48,8 @@ def full(
 ) -> dict[str, Any]:
     """Return a daemon of the list.
 
-    :param zones: by host, of those that are not in the zone that they name themselves
-    :param names: of daemons, by our own
+    :param zones: by host, of the hosts that are not in the zone that they report
+    :param names: the names of daemons to show, by our own
     """
     shown = {
         "id": service.uuid if version >= UUIDS else number(service),
@@ -69,7 +69,7 @@ def full(
 def schedulers(
     now: datetime.datetime, *, up: bool, version: int, names: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return all schedulers as one daemon: they report to nobody, and any of them may answer."""
+    """Return all schedulers as one daemon: they report to no cell, and any of them may answer."""
     all_of_them = Service.of(
         uuid=SCHEDULERS_UUID,
         host=SCHEDULERS,
@@ -88,17 +88,17 @@ def schedulers(
 def zone(service: Service, zones: Mapping[str, str]) -> str:
     """Return the zone of a daemon.
 
-    :param zones: by host, of those that are not in the zone that they name themselves
+    :param zones: by host, of the hosts that are not in the zone that they report
     """
     own = service.availability_zone or "internal"
     return zones.get(service.host, own) if service.binary == COMPUTE else own
 
 
 def number(service: Service) -> int:
-    """Return a small number for clients from before uuids. It follows from the uuid."""
+    """Return the numeric id of a service before 2.53, derived from the uuid."""
     return small(service.uuid)
 
 
 def small(identity: str) -> int:
-    """Return a small number for a uuid, always the same; two uuids may have the same."""
+    """Return a small number for a uuid, always the same; two uuids may collide."""
     return uuid.UUID(identity).int % 2**31

@@ -33,7 +33,7 @@ RULES = [
     rule(
         UPDATE_POLICY,
         ADMIN,
-        "Enable or disable a daemon, or say that it is down.",
+        "Enable or disable a daemon, or force it down.",
         "PUT /os-services/{service_id}",
         "PUT /os-services/enable",
         "PUT /os-services/disable",
@@ -44,7 +44,7 @@ RULES = [
     rule(
         DELETE_POLICY,
         ADMIN,
-        "Delete a daemon that is gone.",
+        "Delete a daemon that is no longer in use.",
         "DELETE /os-services/{service_id}",
         formerly=_ROOT,
     ),
@@ -72,7 +72,7 @@ UPDATE: Final = always(
         "minProperties": 1,
     }
 )
-# Before 2.53 the path names what to do, and the body the daemon.
+# Before 2.53 the path names the change, and the body the daemon.
 LEGACY_UPDATE: Final = Schema(
     {
         1: of(_LEGACY, required=["host", "binary"]),
@@ -83,7 +83,7 @@ LEGACY_UPDATE: Final = Schema(
 
 @dataclasses.dataclass(frozen=True)
 class ServiceState:
-    """A daemon, where it is, and whether it is up."""
+    """A daemon, its cell, and whether it is up."""
 
     cell: Cell
     service: Service
@@ -92,19 +92,19 @@ class ServiceState:
 
 @dataclasses.dataclass(frozen=True)
 class FoundServices:
-    """The daemons that cells tell of, and the cells that tell nothing."""
+    """The daemons of the available cells, and the unavailable cells."""
 
     seen: Sequence[ServiceState]
     away: Sequence[Cell]
 
     def raise_if_unavailable(self) -> None:
-        """Raise :class:`roost.exception.Unavailable` if what was not found may be there."""
+        """Raise :class:`roost.exception.Unavailable` if a cell could not be searched."""
         if self.away:
-            raise exception.Unavailable("not all cells tell which daemons they have")
+            raise exception.Unavailable("not all cells report their daemons")
 
 
 class ServiceReader:
-    """Asks the cells for their daemons, and the service group whether they are up."""
+    """Reads the daemons from the cells, and their liveness from the service group."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._cells = dependencies.cells
@@ -116,9 +116,9 @@ class ServiceReader:
     ) -> FoundServices:
         """Return daemons, cell by cell, in order of their first report.
 
-        :param host: only those on this host
-        :param binary: only those of this name
-        :param uuid: only this one
+        :param host: only the daemons on this host
+        :param binary: only the daemons of this name
+        :param uuid: only the daemon of this uuid
         """
         hosts = None if host is None else [host]
 
@@ -132,7 +132,7 @@ class ServiceReader:
         return FoundServices([seen for _, some in gathered.answers for seen in some], gathered.away)
 
     def see(self, cell: Cell, roll: rows.RollCall) -> list[ServiceState]:
-        """Return the daemons of a roll call, each up or not."""
+        """Return the daemons of a roll call with their liveness."""
         group = self._dependencies.service_group
         up = group.find_up(roll.services, cell_uuid=cell.uuid, now=roll.now)
         return [ServiceState(cell, service, service.uuid in up) for service in roll.services]
@@ -184,7 +184,7 @@ class Services:
         return Answer({"service": shown})
 
     def update_legacy(self, call: Call) -> Answer:
-        """Do what the path says to the daemon that the body names (before 2.53)."""
+        """Apply the change that the path names to the daemon that the body names (before 2.53)."""
         host, binary = call.body["host"], call.body["binary"]
         todo = call.params["service_id"]
         changes = _legacy_changes(todo, call.body, call.version)
@@ -196,9 +196,9 @@ class Services:
         return Answer({"service": _as_asked(_legacy_view(todo, changed.service), binary)})
 
     def delete(self, call: Call) -> Answer:
-        """Forget a daemon; with a compute goes its host, which must have no servers.
+        """Delete a daemon; with a compute its host, which must have no servers.
 
-        A compute that still runs reports again, and is known again.
+        A compute that still runs reports again, and so reappears.
 
         :raises roost.exception.Conflict: when its host has servers, or holds claims
         """
@@ -209,7 +209,7 @@ class Services:
         return Answer()
 
     def _forget_host(self, call: Call, seen: ServiceState) -> None:
-        """Let all but its cell forget a host: then the daemon can still be named, if we fail."""
+        """Delete a host everywhere but in its cell, so that a failed delete can be repeated."""
         host = seen.service.host
         cell.refuse_while_in_use(seen.cell.database, host)
         self._dependencies.scheduler.remove_host(call.context, host=host)
@@ -219,10 +219,10 @@ class Services:
         try:
             self._dependencies.scheduler.update_aggregates(call.context, aggregates=left)
         except exception.RoostError as error:
-            LOG.warning("the schedulers do not know yet that %s left aggregates: %s", host, error)
+            LOG.warning("the schedulers were not notified that %s left aggregates: %s", host, error)
 
     def _schedulers(self, call: Call) -> dict[str, Any]:
-        """Return the schedulers, which are up while one of them answers."""
+        """Return the schedulers, which count as up while one of them answers."""
         try:
             self._dependencies.scheduler.check(call.context)
             up = True
@@ -234,7 +234,7 @@ class Services:
         )
 
     def _hosts_of(self, cells: Sequence[Cell], host: str | None) -> list[str]:
-        """Return the hosts of cells that are away, by their mappings."""
+        """Return the hosts of unavailable cells, from the host mappings."""
         if not cells:
             return []
         away = {cell.uuid for cell in cells}
@@ -243,7 +243,7 @@ class Services:
         return [one.host for one in mapped if host in (None, one.host)]
 
     def _identified(self, call: Call) -> ServiceState:
-        """Return the daemon that the path names: by its uuid, by a number before 2.53."""
+        """Return the daemon that the path names: by its uuid, before 2.53 by its number."""
         asked = call.params["service_id"]
         return self._by_uuid(asked) if call.version >= views.UUIDS else self._by_number(asked)
 
@@ -273,10 +273,10 @@ class Services:
         return found.seen[0]
 
     def _change(self, call: Call, seen: ServiceState, changes: Mapping[str, Any]) -> ServiceState:
-        """Write the row, then tell the schedulers; the host learns it by its next heartbeat.
+        """Write the row, then notify the schedulers; the host receives it with its next heartbeat.
 
-        Its reports until then do not count, as their version tells. That a daemon was forced down
-        is told to the schedulers by its cell-conductors.
+        Its reports until then have an older version and are ignored. The cell-conductors notify the
+        schedulers that a daemon was forced down.
         """
         cell, service = seen.cell, seen.service
         if "disabled" in changes and service.binary != views.COMPUTE:
@@ -297,7 +297,7 @@ class Services:
                 call.context, host=host, enabled=enabled, version=service.disabled_version
             )
         except exception.RoostError as error:
-            LOG.warning("the scheduler does not know yet that %s is changed: %s", host, error)
+            LOG.warning("the schedulers were not notified that %s has changed: %s", host, error)
 
     def _views(self, found: Sequence[ServiceState], call: Call) -> list[dict[str, Any]]:
         zones = self._zones.by_host()
@@ -327,7 +327,7 @@ def _unchangeable() -> exception.Invalid:
 
 
 def _as_asked(shown: dict[str, Any], binary: str | None) -> dict[str, Any]:
-    """Name a daemon as the request did: clients look for what they asked for."""
+    """Name a daemon as the request did: clients search the answer for that name."""
     return shown | {"binary": binary} if binary else shown
 
 

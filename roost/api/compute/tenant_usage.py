@@ -37,7 +37,7 @@ _HOUR: Final = 3600.0  # seconds
 
 @dataclasses.dataclass(frozen=True)
 class Period:
-    """The time that is asked about, and the time of asking."""
+    """The period of a usage report, and the time of the request."""
 
     start: datetime.datetime
     stop: datetime.datetime
@@ -53,7 +53,7 @@ def by_project(ran: Iterable[Ran], period: Period, *, detailed: bool) -> list[di
     """Return the usage of each project.
 
     :param ran: in order of projects
-    :param detailed: tell the servers, too
+    :param detailed: include the servers
     """
     return [
         _project(project, list(servers), period, detailed=detailed)
@@ -99,15 +99,15 @@ def _local_gb(one: Ran) -> int:
 
 
 T = TypeVar("T")
-PAGES: Final = 40  # since 2.40 there are pages
+PAGES: Final = 40  # since 2.40 the list has pages
 _FORMS: Final = ("%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S.%f", "%Y-%m-%d %H:%M:%S.%f")
 
 
 class TenantUsage:
     """Handlers of ``/os-simple-tenant-usage``.
 
-    Each cell is asked once, and once more where a page begins. What ran in a cell that is away is
-    missing from the answer; where lists may not be partial, there is none.
+    Each cell is queried once, and once more for a marker. Usage in an unavailable cell is missing
+    from the answer; where lists may not be partial, the request fails.
     """
 
     def __init__(self, dependencies: Dependencies) -> None:
@@ -118,7 +118,7 @@ class TenantUsage:
         self._now = dependencies.now
 
     def list_all(self, call: Call) -> Answer:
-        """Tell of all projects that used anything; a page may end within a project."""
+        """Return the usage of all projects that have any; a page may end within a project."""
         period = self._period(call)
         ran, links = self._page(call, period, "tenant_usages", project_id=None)
         detailed = call.query.one("detailed") == "1"
@@ -170,20 +170,20 @@ class TenantUsage:
             if project is not None and project_id in (None, project):
                 return project, marker
         if asked.away:
-            raise exception.Unavailable("not all cells tell what ran there")
+            raise exception.Unavailable("not all cells report their usage")
         raise exception.Invalid(f"marker [{marker}] not found")
 
     def _gather(self, work: Callable[[Cell], T]) -> Gathered[T]:
         cells = [cell for cell in self._cells.all() if not cell.is_cell0]
         gathered = self._gatherer.from_each(cells, work)
         if gathered.away and not self._partial:
-            raise exception.Unavailable("not all cells tell what ran there")
+            raise exception.Unavailable("not all cells report their usage")
         return gathered
 
     def _period(self, call: Call) -> Period:
-        """Read start and end, which are now unless they are said; the future is not counted.
+        """Read start and end; the default of both is now, and the future is not counted.
 
-        :raises roost.exception.Invalid: when they are no times, or in the wrong order
+        :raises roost.exception.Invalid: when they are not times, or in the wrong order
         """
         now = self._now()
         start, stop = (_time(call.query.one(name)) or now for name in ("start", "end"))

@@ -25,8 +25,8 @@ RULES = [
 ]
 
 
-_UPDATED: Final = "2013-07-23T11:33:21Z"  # when v2.1 was defined, as its clients know it
-_LEGACY_UPDATED: Final = "2011-01-21T11:33:21Z"  # the same of v2.0
+_UPDATED: Final = "2013-07-23T11:33:21Z"  # the date that Nova shows for v2.1
+_LEGACY_UPDATED: Final = "2011-01-21T11:33:21Z"  # the date that Nova shows for v2.0
 _MEDIA_TYPE: Final = "application/vnd.openstack.compute+json;version="
 
 
@@ -43,7 +43,7 @@ def compute(base_url: str) -> dict[str, Any]:
 
 
 def legacy_compute(base_url: str) -> dict[str, Any]:
-    """Return Compute v2.0, which knows no microversions."""
+    """Return Compute v2.0, which has no microversions."""
     return {
         "id": "v2.0",
         "status": "SUPPORTED",
@@ -55,12 +55,12 @@ def legacy_compute(base_url: str) -> dict[str, Any]:
 
 
 def compute_in_full(base_url: str) -> dict[str, Any]:
-    """Return the same as its own root tells it."""
+    """Return the same version with its media types, as its own root shows it."""
     return {**compute(base_url), "media-types": _media_types("2.1")}
 
 
 def legacy_compute_in_full(base_url: str) -> dict[str, Any]:
-    """Return the same as its own root tells it."""
+    """Return the same version with its media types, as its own root shows it."""
     return {**legacy_compute(base_url), "media-types": _media_types("2")}
 
 
@@ -69,7 +69,7 @@ def _media_types(version: str) -> list[dict[str, Any]]:
 
 
 def image(base_url: str) -> list[dict[str, Any]]:
-    """Return the version of Image, which is for reading."""
+    """Return the version of Image, which is read-only."""
     return [
         {
             "id": "v2.0",
@@ -80,7 +80,7 @@ def image(base_url: str) -> list[dict[str, Any]]:
 
 
 def network(base_url: str) -> dict[str, Any]:
-    """Return the version of Network, which is for reading."""
+    """Return the version of Network, which is read-only."""
     return {
         "id": "v2.0",
         "status": "CURRENT",
@@ -89,7 +89,7 @@ def network(base_url: str) -> dict[str, Any]:
 
 
 def network_resources(base_url: str) -> list[dict[str, Any]]:
-    """Return what Network has."""
+    """Return the resources of Network."""
     return [
         {
             "name": noun,
@@ -104,7 +104,7 @@ class Versions:
     """Handlers of the roots of Compute, Image and Network."""
 
     def __init__(self, dependencies: Dependencies) -> None:
-        """Nothing is needed: the documents follow from the address."""
+        """No dependency is needed: the documents depend on the URL only."""
 
     def list_compute(self, call: Call) -> Answer:
         legacy, current = legacy_compute(call.base_url), compute(call.base_url)

@@ -1,7 +1,7 @@
 """Actions that add or remove fixed and floating IPs of a server, until 2.43.
 
-The network service does what can be done, as the user who asks; then the host is asked to look at
-the ports of the server again.
+The network service makes the change with the user's token; then the host is asked to refresh the
+ports of the server.
 """
 
 import logging
@@ -54,7 +54,7 @@ class ServerAddresses:
 
 
 def _changed(call: Call, server_ref: ServerRef) -> Answer:
-    """Let the host of a server look at its ports; that is a hint, and Neutron sends it, too."""
+    """Ask the host of a server to refresh its ports; may be lost, Neutron sends an event, too."""
     instance, cell = server_ref.instance, server_ref.cell
     if cell is not None and instance.host is not None:
         event = ExternalEvent.of(
@@ -66,5 +66,5 @@ def _changed(call: Call, server_ref: ServerRef) -> Answer:
         try:
             cell.compute.on(instance.host).external_instance_events(call.context, events=[event])
         except exception.Unavailable as error:
-            LOG.warning("host %s was not told of new addresses: %s", instance.host, error.message)
+            LOG.warning("host %s was not notified of addresses: %s", instance.host, error.message)
     return Answer()

@@ -61,12 +61,12 @@ Measure = Callable[[HostReport], Amount]
 
 
 def brief(service: Service, zone: str) -> dict[str, Any]:
-    """Return a daemon of the list: ``roost-cell-conductor`` is a conductor there."""
+    """Return a daemon of the list; ``roost-cell-conductor`` is shown as a conductor."""
     return {"host_name": service.host, "service": service.binary.split("-")[-1], "zone": zone}
 
 
 def resource(host: str, project: str, has: Amount) -> dict[str, Any]:
-    """Return what a project, or one of the sums in brackets, has of a host."""
+    """Return the usage of a host by a project, or one of the sums in brackets."""
     return {"resource": {"host": host, "project": project, **has._asdict()}}
 
 
@@ -76,7 +76,7 @@ def total(report: HostReport) -> Amount:
 
 
 def used(report: HostReport) -> Amount:
-    """Return what is taken now, with what the host keeps for itself."""
+    """Return the amounts in use now, with those that the host reserves."""
     has = amounts(report)
     return Amount(has["vcpus_used"], has["memory_mb_used"], has["local_gb_used"])
 
@@ -105,14 +105,14 @@ class Hosts:
         self._zones = Zones(dependencies)
 
     def list_all(self, call: Call) -> Answer:
-        """Answer one row for each daemon, of all zones or of one."""
+        """List the daemons of all zones, or of one."""
         wanted, zones = call.query.one("zone") or None, self._zones.by_host()
         found = [(seen.service, zone(seen.service, zones)) for seen in self._daemons.find().seen]
         shown = [brief(one, its) for one, its in found if wanted in (None, its)]
         return Answer({"hosts": shown})
 
     def show(self, call: Call) -> Answer:
-        """Answer what a host has, what is taken of it now, and what its servers may take."""
+        """Show the total of a host, the amounts in use now, and those of its servers' flavors."""
         seen = self._compute(call)
         host = str(seen.service.host)
         reports = self._scheduler.list_hosts(call.context, host=host)
@@ -123,7 +123,7 @@ class Hosts:
         return Answer({"host": [resource(host, who, has) for who, has in shares.items()]})
 
     def refuse(self, call: Call) -> Answer:
-        """Leave a host as it is: no hypervisor here is switched on or off from afar."""
+        """Refuse the action: no hypervisor here can be switched on or off remotely."""
         self._compute(call)
         raise exception.Unsupported("The requested functionality is not supported.")
 
@@ -147,7 +147,7 @@ def _sum(reports: list[HostReport], what: Measure) -> Amount:
 def _by_project(
     sizes: list[tuple[str, Flavor, ImageMeta | None]],
 ) -> dict[str, Amount]:
-    """Return what all servers together may take, and those of each project."""
+    """Return the amounts of all servers together, and by project."""
     by_project: dict[str, list[Amount]] = defaultdict(list)
     for project_id, flavor, image in sizes:
         by_project[project_id].append(of_server(flavor, image))
@@ -155,7 +155,7 @@ def _by_project(
     return {_USED_MAX: plus(shares.values()), **shares}
 
 
-_LAST: Final = 42  # since 2.43 clients ask for services and hypervisors
+_LAST: Final = 42  # since 2.43 clients use os-services and os-hypervisors
 _ALL_PATH: Final = "/v2.1/os-hosts"
 _ONE_PATH: Final = f"{_ALL_PATH}/{{host_name}}"
 

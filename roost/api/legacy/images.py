@@ -1,4 +1,4 @@
-"""Image proxies: images until 2.35 and their metadata until 2.38, as Compute showed them."""
+"""Image proxies: images until 2.35 and their metadata until 2.38, in Compute's format."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -21,9 +21,9 @@ LIST_QUERY: Final = always(
 )
 
 
-# Of an image, where Compute begins, and where the image service does.
+# (image, base URL of Compute, base URL of the image service) -> JSON
 View = Callable[[ImageMeta, str, str], dict[str, Any]]
-# What the image service calls a state -> what Compute does, and how far that is in percent.
+# Status of the image service -> Compute's status, and the progress in percent.
 _STATES: Final[Mapping[str, tuple[str, int]]] = {
     "queued": ("SAVING", 25),
     "saving": ("SAVING", 50),
@@ -84,7 +84,7 @@ def _since(image: ImageMeta, asked: str) -> bool:
     return bool((image.updated_at or image.created_at) >= timestamp(asked))
 
 
-# What the query calls a filter, and whether an image passes it; a server may be named by its URL.
+# Filters of the query: name -> whether an image passes; a server may be named by its URL.
 _FILTERS: Final[Mapping[str, _Test]] = {
     "name": lambda image, asked: bool(image.name == asked),
     "status": lambda image, asked: status(image) == asked.upper(),
@@ -99,7 +99,7 @@ _FILTERS: Final[Mapping[str, _Test]] = {
 
 
 class _Proxies:
-    """The images of the store, as far as the caller may see them."""
+    """The images of the store that the caller may see."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._store = dependencies.images
@@ -148,7 +148,7 @@ class ImageProxyMetadata(_Proxies):
         return Answer({"meta": {key: _item(found, key)}})
 
     def merge(self, call: Call) -> Answer:
-        """Add items, or change those that there are; others stay."""
+        """Add or change items; others stay."""
         asked = call.body["metadata"]
         return Answer({"metadata": self._write(call, lambda before: {**before, **asked})})
 
@@ -192,7 +192,7 @@ def _without(properties: Properties, key: str) -> Properties:
     return {name: value for name, value in properties.items() if name != key}
 
 
-_LAST: Final = 35  # since 2.36 clients ask the image service
+_LAST: Final = 35  # since 2.36 clients use the image service
 _LAST_METADATA: Final = 38
 _IMAGES: Final = "/v2.1/images"
 _IMAGE: Final = f"{_IMAGES}/{{image_id}}"

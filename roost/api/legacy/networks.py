@@ -1,4 +1,4 @@
-"""Network proxies, until 2.35: networks, floating IPs and their pools, as Compute showed them."""
+"""Network proxies, until 2.35: networks, floating IPs and their pools, in Compute's format."""
 
 import ipaddress
 from typing import Any, Final
@@ -39,7 +39,7 @@ RULES = [
     rule(
         SHOW_OF_TENANT_POLICY,
         READER,
-        "Show one of them.",
+        "Show a network of a project.",
         f"GET /os-tenant-networks/{_NETWORK}",
         formerly=_TENANT,
     ),
@@ -63,14 +63,14 @@ RULES = [
     rule(
         CREATE_FLOATING_IP_POLICY,
         MEMBER,
-        "Take a floating address.",
+        "Allocate a floating address.",
         "POST /os-floating-ips",
         formerly=_FLOATING,
     ),
     rule(
         DELETE_FLOATING_IP_POLICY,
         MEMBER,
-        "Give a floating address back.",
+        "Release a floating address.",
         f"DELETE {_IP}",
         formerly=_FLOATING,
     ),
@@ -112,16 +112,16 @@ _FOR_ADMINISTRATORS: Final = (
 
 
 def full(network: ProxiedNetwork, *, admin: bool) -> dict[str, Any]:
-    """Return a network; what networks do not tell any more is null.
+    """Return a network; fields that networks no longer have are null.
 
-    :param admin: with what only administrators are told
+    :param admin: with the fields for administrators only
     """
     hidden = dict.fromkeys(_FOR_ADMINISTRATORS) if admin else {}
     return {"id": network.id, "label": network.label, **_addresses(network), **hidden}
 
 
 def brief(network: ProxiedNetwork) -> dict[str, Any]:
-    """Return a network as projects are told of it; no block of addresses is the word "None"."""
+    """Return a network as projects see it; a missing ``cidr`` is the string "None"."""
     cidr = network.subnets[0].cidr if network.subnets else None
     return {"cidr": str(cidr), "id": network.id, "label": network.label}
 
@@ -162,7 +162,7 @@ def _first(network: ProxiedNetwork, version: int) -> ProxiedSubnet | None:
 
 
 class _Proxies:
-    """What the network driver knows of networks, as far as the caller may see it."""
+    """The networks of the network driver that the caller may see."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._proxies = dependencies.networking.proxies
@@ -214,7 +214,7 @@ class FloatingIps(_Proxies):
         return Answer()
 
 
-_LAST: Final = 35  # since 2.36 clients ask the network service
+_LAST: Final = 35  # since 2.36 clients use the network service
 _NETWORKS: Final = "/v2.1/os-networks"
 _OF_TENANT: Final = "/v2.1/os-tenant-networks"
 _IPS: Final = "/v2.1/os-floating-ips"

@@ -1,6 +1,6 @@
 """Resources and actions that Nova has removed: 410 in every microversion, before any policy.
 
-These are no routes: nothing is served, so no document names them.
+These are not routes: nothing is served, so the OpenAPI document has none of them.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _MESSAGE: Final = "This resource is no longer available. No forwarding address i
 _DNS: Final = "/v2.1/os-floating-ip-dns"
 _OF_SERVER: Final = "/v2.1/servers/{server_id}"
 
-# Path -> methods. Where a path is also of a route, the route's methods are not here.
+# Path -> methods. Where a path also has a route, the route's methods are not here.
 GONE: Final[Mapping[str, tuple[str, ...]]] = {
     "/v2.1/os-agents": ("GET", "POST"),
     "/v2.1/os-agents/{agent_id}": ("PUT", "DELETE"),
@@ -52,9 +52,9 @@ _ACTIONS: Final = {"resetNetwork"}
 
 
 def beside(resources: Mapping[str, object]) -> dict[str, object]:
-    """Return Falcon's resources by path, those of the API and those that refuse what is gone.
+    """Return Falcon's resources by path, those of the API and those that answer 410.
 
-    :param resources: of the API, by path; one whose path is partly gone gets more methods
+    :param resources: of the API, by path; some of them get the removed methods of their path
     """
     found = dict(resources)
     for path, methods in GONE.items():
@@ -65,13 +65,13 @@ def beside(resources: Mapping[str, object]) -> dict[str, object]:
 
 
 def refuse_action(name: str) -> None:
-    """Raise 410 for an action on a server that Compute has given up."""
+    """Raise 410 for an action on a server that Nova has removed."""
     if name in _ACTIONS:
         raise falcon.HTTPGone(description=_MESSAGE)
 
 
 class _Nothing:
-    """A path of which all is gone."""
+    """A path with all methods removed."""
 
 
 def _refuse(_req: falcon.Request, _resp: falcon.Response, **_params: Any) -> NoReturn:

@@ -1,7 +1,6 @@
-"""Security group proxies: security groups and their rules until 2.35, as Compute showed them.
+"""Security group proxies: security groups and their rules until 2.35, in Compute's format.
 
-Whoever keeps the groups, the answers are the same: only rules that let something in are shown, and
-what is refused because of what there is, is 400.
+The answers are the same for all drivers: they show ingress rules only, and conflicts are 400.
 """
 
 import contextlib
@@ -56,11 +55,11 @@ RULES = [
         formerly=_FORMERLY,
     ),
     rule(DELETE_POLICY, MEMBER, "Delete a security group.", f"DELETE {_ONE}", formerly=_FORMERLY),
-    rule(CREATE_RULE_POLICY, MEMBER, "Let something in.", f"POST {_RULES}", formerly=_FORMERLY),
+    rule(CREATE_RULE_POLICY, MEMBER, "Create a rule.", f"POST {_RULES}", formerly=_FORMERLY),
     rule(
         DELETE_RULE_POLICY,
         MEMBER,
-        "Let it in no more.",
+        "Delete a rule.",
         f"DELETE {_RULES}/{{security_group_rule_id}}",
         formerly=_FORMERLY,
     ),
@@ -70,7 +69,7 @@ RULES = [
 LIST_QUERY: Final = always(
     query({"all_tenants": TEXT, "limit": WHOLE_NUMBER, "offset": WHOLE_NUMBER})
 )
-# Groups keep blanks around their names.
+# Names of groups may have blanks at both ends.
 _NAME: Final = {**NAME, "pattern": r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$"}
 _GROUP: Final = of({"name": _NAME, "description": OPTIONAL_TEXT}, required=["name", "description"])
 CREATE: Final = always(wrapped("security_group", _GROUP))
@@ -100,7 +99,7 @@ _ANY_ADDRESS: Final = {"IPv4": "0.0.0.0/0", "IPv6": "::/0"}
 
 
 def full(group: Group) -> dict[str, Any]:
-    """Return a group; of rules that let something out there is no word."""
+    """Return a group with its ingress rules."""
     return {
         "id": group.id,
         "name": group.name,
@@ -131,7 +130,7 @@ def _source(one: SecurityGroupRule, group: Group) -> dict[str, Any]:
 
 
 def _ports(one: SecurityGroupRule) -> tuple[int | None, int | None]:
-    """Return what the rule says of ports, or types and codes; all of them as numbers, too."""
+    """Return the ports of a rule, or the ICMP type and code; "all" as numbers, too."""
     if one.protocol is None:
         return None, None
     if one.port_min is None:
@@ -163,12 +162,12 @@ class OsSecurityGroups:
     def create(self, call: Call) -> Answer:
         project = call.project_id
         with _refusals():
-            made = self._groups.create(call, project, **_words(call))
+            made = self._groups.create(call, project, **_texts(call))
         return Answer({"security_group": full(made)})
 
     def update(self, call: Call) -> Answer:
         with _refusals():
-            changed = self._groups.change(call, _id(call, "security_group_id"), _words(call))
+            changed = self._groups.change(call, _id(call, "security_group_id"), _texts(call))
         return Answer({"security_group": full(changed)})
 
     def delete(self, call: Call) -> Answer:
@@ -210,15 +209,15 @@ def _id(call: Call, name: str) -> str:
     return value
 
 
-def _words(call: Call) -> dict[str, str]:
+def _texts(call: Call) -> dict[str, str]:
     asked = call.body["security_group"]
     return {"name": asked["name"], "description": asked["description"] or ""}
 
 
 def _rule(asked: Mapping[str, Any]) -> SecurityGroupRule:
-    """Return the rule that is asked for; who lets a group in may leave the rest out.
+    """Return the requested rule; for a remote group the other fields are optional.
 
-    :raises roost.exception.Invalid: when too little is said
+    :raises roost.exception.Invalid: when fields are missing
     """
     protocol, low, high = (asked.get(name) for name in ("ip_protocol", "from_port", "to_port"))
     source = asked.get("group_id")
@@ -239,11 +238,11 @@ def _rule(asked: Mapping[str, Any]) -> SecurityGroupRule:
 
 
 def _number(value: int | str | None) -> int | None:
-    """Return a port, or a type or code of ICMP; -1 is any of these."""
+    """Return a port, or a type or code of ICMP; -1 means any."""
     return None if value is None or int(value) == _ANY else int(value)
 
 
-_LAST: Final = 35  # since 2.36 clients ask the network service
+_LAST: Final = 35  # since 2.36 clients use the network service
 _ALL_PATH: Final = "/v2.1/os-security-groups"
 _ONE_PATH: Final = f"{_ALL_PATH}/{{security_group_id}}"
 _RULES_PATH: Final = "/v2.1/os-security-group-rules"

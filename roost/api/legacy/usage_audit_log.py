@@ -1,4 +1,4 @@
-"""The log of usage audits. No host here makes any: each is shown as one that has not run."""
+"""The log of usage audits. Hosts here run none: each is shown as not run."""
 
 import datetime
 from typing import Any, Final
@@ -27,7 +27,7 @@ RULES = [
     rule(
         SHOW_POLICY,
         ADMIN,
-        "Show those of the month before a time.",
+        "Show the usage audits of the month before a time.",
         f"GET {_LOG}/{{before}}",
         formerly=_ROOT,
     ),
@@ -45,11 +45,11 @@ class UsageAuditLog:
         self._now = dependencies.now
 
     def show_last(self, _call: Call) -> Answer:
-        """Tell of the last month that is over."""
+        """Show the last complete month."""
         return Answer({"instance_usage_audit_logs": self._log(self._now())})
 
     def show_before(self, call: Call) -> Answer:
-        """Tell of the last month that was over before a time."""
+        """Show the last complete month before a time."""
         said = call.params["before"]
         try:
             log = self._log(_time(said))
@@ -81,7 +81,7 @@ class UsageAuditLog:
 def _time(said: str) -> datetime.datetime:
     """Read a time of the path.
 
-    :raises ValueError: when it is none, or none that has a month before it
+    :raises ValueError: when it is not a time, or there is no month before it
     """
     form = _FORMS["." in said]
     read = datetime.datetime.strptime(said, form).replace(tzinfo=datetime.UTC)

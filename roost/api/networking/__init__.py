@@ -1,11 +1,11 @@
-"""The API's side of network drivers: what users may connect their servers to. It connects nothing.
+"""The API's side of network drivers: validates the requested networks. It connects nothing.
 
-The way in is ``driver.py``, the interface that drivers implement, found by the entry points
+Start at ``driver.py``, the interface that drivers implement, found by the entry points
 ``roost.api.networking``. Handlers have the driver as ``Dependencies.networking``: creates call
 ``requests``, an attach of an interface ``attachment``; ``groups`` has the security groups, and
-``proxies`` what the legacy resources show, as values of ``proxied.py``.
+``proxies`` the data of the legacy resources, as values of ``proxied.py``.
 
-``neutron.py`` is the driver of Neutron, which it asks with the token of the user; its parts are
+``neutron.py`` is the driver of Neutron, which it calls with the user's token; its parts are
 ``neutron_ports.py``, ``neutron_groups.py`` and ``neutron_proxies.py``. The driver of deployments
 without Neutron is ``roost/standalone/networking.py``.
 

@@ -1,9 +1,8 @@
-"""The interface of network drivers in the API, which plug-ins of ``roost.api.networking`` fill.
+"""The interface of network drivers in the API, for plug-ins of ``roost.api.networking``.
 
 A plug-in is a class with ``from_conf(conf)``, named by an entry point of that group; it has the
-name of the driver that hosts use. It judges what users ask for, by the rights of the user, and
-connects nothing: that is for the hosts. Security groups it keeps itself, or has another service
-keep.
+name of the driver that hosts use. It validates users' requests with the user's rights, and
+connects nothing: hosts do that. It stores security groups itself or in another service.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,10 +19,10 @@ from roost.security_groups import Group, SecurityGroupRule
 
 
 class SecurityGroupDriver(Protocol):
-    """Knows the security groups of projects, and which servers are in them."""
+    """Manages the security groups of projects and the membership of servers."""
 
     def list_all(self, call: Call, project_id: str | None) -> list[Group]:
-        """Return the groups of a project; None: all that the caller may see."""
+        """Return the groups of a project; None: all groups that the caller may see."""
 
     def get(self, call: Call, group_id: str) -> Group:
         """Return a group.
@@ -32,13 +31,13 @@ class SecurityGroupDriver(Protocol):
         """
 
     def tell(self, call: Call, project_id: str) -> None:
-        """Let those that filter know that servers of a project are in other groups by now."""
+        """Notify the hosts that filter: servers of a project have joined or left groups."""
 
     def create(self, call: Call, project_id: str, *, name: str, description: str) -> Group:
-        """Make a group of a project.
+        """Create a group of a project.
 
         :raises roost.exception.Conflict: for a name that it cannot have
-        :raises roost.exception.QuotaExceeded: when the project may not have more
+        :raises roost.exception.QuotaExceeded: when the project may not have more groups
         """
 
     def change(self, call: Call, group_id: str, changes: Mapping[str, str]) -> Group:
@@ -62,39 +61,39 @@ class SecurityGroupDriver(Protocol):
         """
 
     def add_rule(self, call: Call, rule: SecurityGroupRule) -> SecurityGroupRule:
-        """Let a group have a rule, and return it; its id may become another.
+        """Add a rule to a group, and return it; its id may change.
 
-        :raises roost.exception.NotFound: when a group is not there
-        :raises roost.exception.Conflict: when there is one that says the same
-        :raises roost.exception.Invalid: when there can be no such rule
-        :raises roost.exception.QuotaExceeded: when the project may not have more
+        :raises roost.exception.NotFound: when a group does not exist
+        :raises roost.exception.Conflict: when the group has an equal rule
+        :raises roost.exception.Invalid: when the rule is invalid
+        :raises roost.exception.QuotaExceeded: when the project may not have more rules
         """
 
     def delete_rule(self, call: Call, rule_id: str) -> None:
-        """Take a rule away.
+        """Delete a rule.
 
         :raises roost.exception.NotFound: as :meth:`get_rule` does
         """
 
     def named(self, call: Call, names: Sequence[str]) -> list[Group]:
-        """Return the groups that a new server is to be in; none where it is the default one alone.
+        """Return the groups of a new server; empty for the default group alone.
 
-        :param names: or ids
-        :raises roost.exception.Invalid: for one that is not there
-        :raises roost.exception.Conflict: for a name that several have
+        :param names: names or ids
+        :raises roost.exception.Invalid: for a group that does not exist
+        :raises roost.exception.Conflict: for a name of several groups
         """
 
     def of_server(self, call: Call, instance: Instance) -> list[Group]:
         """Return the groups that a server is in."""
 
     def join(self, call: Call, instance: Instance, name: str) -> None:
-        """Let a server be in a group of its project, by name or id.
+        """Add a server to a group of its project, by name or id.
 
         :raises roost.exception.NotFound: when there is no such group
         """
 
     def leave(self, call: Call, instance: Instance, name: str) -> None:
-        """Let a server not be in a group any more.
+        """Remove a server from a group.
 
         :raises roost.exception.NotFound: when it is not in it
         :raises roost.exception.Conflict: when it cannot leave it
@@ -102,17 +101,17 @@ class SecurityGroupDriver(Protocol):
 
 
 class Networking(Protocol):
-    """Judges what servers are to be connected to."""
+    """Validates the networks that servers are to be connected to."""
 
-    external: bool  # networks are another service's, and its API is not served here
+    external: bool  # another service manages networks, and its API is not served here
 
     @property
     def groups(self) -> SecurityGroupDriver:
-        """Who knows security groups."""
+        """The driver's security groups."""
 
     @property
     def proxies(self) -> NetworkProxies:
-        """Who knows what Compute told of networks when clients did not ask the network service."""
+        """The driver's data for Compute's legacy network resources."""
 
     def requests(
         self,
@@ -126,10 +125,10 @@ class Networking(Protocol):
         """Return the interfaces that each server of a create gets.
 
         :param asked: the create's body
-        :param groups: that it is to be in, as ``groups.named`` returned them
-        :param most: servers that are to be made, ``least`` that must be
-        :raises roost.exception.Invalid: for what is not there, or cannot be had
-        :raises roost.exception.Conflict: for what belongs to another, or is not clear
+        :param groups: the groups of the servers, as ``groups.named`` returned them
+        :param most: the maximal number of servers, ``least`` the minimal
+        :raises roost.exception.Invalid: for things that do not exist or cannot be used
+        :raises roost.exception.Conflict: for things in use by another server, or ambiguous
         :raises roost.exception.QuotaExceeded: when the project may not have so many ports
         :raises roost.exception.Forbidden: when the user may not use a network
         """
@@ -142,32 +141,32 @@ class Networking(Protocol):
         groups: Sequence[Group],
         uuids: Sequence[str],
     ) -> None:
-        """Note what new servers have, in the transaction of the API database that makes them.
+        """Record the interfaces of new servers, in the transaction that creates the requests.
 
-        :raises roost.exception.Invalid: for what is gone meanwhile
-        :raises roost.exception.Conflict: for what another has meanwhile
+        :raises roost.exception.Invalid: for things that were deleted meanwhile
+        :raises roost.exception.Conflict: for things that another server uses meanwhile
         """
 
     def attachment(
         self, call: Call, asked: dict[str, Any], *, instance: Instance
     ) -> NetworkRequest:
-        """Return the one interface that is to be attached to a server that is there.
+        """Return the one interface that is to be attached to an existing server.
 
-        :raises roost.exception.NotFound: when the network or port is not there
-        :raises roost.exception.Invalid: for what cannot be had
-        :raises roost.exception.Conflict: for what belongs to another, or is not clear
+        :raises roost.exception.NotFound: when the network or port does not exist
+        :raises roost.exception.Invalid: for things that cannot be used
+        :raises roost.exception.Conflict: for things in use by another server, or ambiguous
         """
 
     def give_back(
         self, session: Session, instance_uuid: str, *, port_id: str | None, network_id: str | None
     ) -> None:
-        """Note what a server has no more, in a transaction of the API database.
+        """Record a detached interface of a server, in a transaction of the API database.
 
-        :param network_id: None: it has another interface there
+        :param network_id: None: it has another interface in that network
         """
 
     def locality(self, requests: Sequence[NetworkRequest]) -> list[Locality]:
-        """Return where a server must or should be for the sake of these."""
+        """Return the labels of hosts that these networks require or prefer."""
 
 
 GROUP = "roost.api.networking"

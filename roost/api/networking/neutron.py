@@ -1,4 +1,4 @@
-"""The network driver of Neutron: what users ask for is checked in Neutron, with their token."""
+"""The network driver of Neutron: validates requests of users in Neutron, with their token."""
 
 import logging
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ CHECKED: Final = "Made by Compute to check an address; not needed any more."
 
 
 class NeutronNetworking:
-    """Asks Neutron as the user who asks us."""
+    """Calls Neutron with the token of the user."""
 
     external = True
 
@@ -69,7 +69,7 @@ class NeutronNetworking:
         groups: Sequence[Group],
         uuids: Sequence[str],
     ) -> None:
-        """Note nothing: who has what of Neutron, it knows itself."""
+        """Record nothing: Neutron does."""
 
     def attachment(
         self, call: Call, asked: dict[str, Any], *, instance: Instance
@@ -89,15 +89,15 @@ class NeutronNetworking:
     def give_back(
         self, session: Session, instance_uuid: str, *, port_id: str | None, network_id: str | None
     ) -> None:
-        """Note nothing, as :meth:`take` does not."""
+        """Record nothing: Neutron does."""
 
     def locality(self, requests: Sequence[NetworkRequest]) -> list[Locality]:
-        """Return nothing: which hosts reach a network, Neutron says when a port is bound."""
+        """Return nothing: Neutron decides which hosts reach a network when a port is bound."""
         return []
 
 
 def _any(network: Any, call: Call, *, make: bool) -> str | None:
-    """Return the one network that the project has; none: None, or one made for it.
+    """Return the only network of the project; if it has none: None, or an auto-allocated one.
 
     :raises roost.exception.Conflict: when there are several
     """
@@ -113,7 +113,7 @@ def _any(network: Any, call: Call, *, make: bool) -> str | None:
 
 
 def _made_for(network: Any, project: str) -> str:
-    """Let Neutron make the network that it makes for who asks for none."""
+    """Let Neutron auto-allocate a network."""
     try:
         with translated_errors():
             return str(network.get_auto_allocated_topology(project).id)
@@ -134,9 +134,9 @@ def _request(
     groups: Sequence[Group] = (),
     missing: type[exception.RoostError] = exception.Invalid,
 ) -> NetworkRequest:
-    """Judge one interface; ``missing`` is what is raised for what is not there.
+    """Validate one interface; ``missing`` is raised for a missing network or port.
 
-    :param groups: that a new port is to be in; those that their user made are as they are
+    :param groups: of a new port; existing ports keep theirs
     """
     address, tag = nic.get("fixed_ip"), nic.get("tag")
     if nic.get("port"):
@@ -183,9 +183,9 @@ def _network(network: Any, call: Call, network_id: str, missing: type[exception.
 
 
 def _check_address(network: Any, found: Any, address: str, *, alone: bool) -> None:
-    """Let Neutron judge an address by the user's right: as a port has it, for a moment.
+    """Let Neutron check an address with the user's rights, by a temporary port.
 
-    The server's own port is made by our right, which Neutron refuses nothing.
+    We create the server's port with our rights, with which Neutron refuses nothing.
     """
     if not alone:
         raise exception.Invalid("Unable to launch multiple instances with a single fixed_ip.")
@@ -198,12 +198,12 @@ def _check_address(network: Any, found: Any, address: str, *, alone: bool) -> No
         with translated_errors():
             network.delete_port(port.id, ignore_missing=True)
     except exception.Unavailable:
-        LOG.warning("port %s checked an address, and stays until the next check of it", port.id)
+        LOG.warning("the temporary port %s stays until the next check of its address", port.id)
         raise
 
 
 def _probe(network: Any, found: Any, address: str) -> Any:
-    """Make a port that has an address, in the place of one that an earlier check left over."""
+    """Make a port with an address; it replaces one that an earlier check left behind."""
     asked = {"network_id": found.id, "fixed_ips": [{"ip_address": address}]}
     ours = {"is_admin_state_up": False, "description": CHECKED}
     try:

@@ -1,6 +1,6 @@
 """Security groups of Neutron, read and changed with the user's token.
 
-A server is in the groups of its ports, so to add it to one changes all ports that can be filtered.
+A server is in the groups of its ports, so adding it to a group changes all its filtered ports.
 """
 
 import dataclasses
@@ -13,8 +13,8 @@ from roost.external.neutron import Changed, Neutron, translated_errors
 from roost.objects import Instance
 from roost.security_groups import DEFAULT, Group, SecurityGroupRule, pick, pick_all
 
-_PORT_SECURITY: Final = "port-security"  # the extension by which it can be switched off
-_TRIES: Final = 5  # to change a port that others change, too
+_PORT_SECURITY: Final = "port-security"  # the extension that can disable port security
+_TRIES: Final = 5  # to change a port with concurrent changes
 _UNFILTERED: Final = (
     "Network requires port_security_enabled and subnet associated in order to apply security"
     " groups."
@@ -22,7 +22,7 @@ _UNFILTERED: Final = (
 
 
 class NeutronGroups:
-    """Keeps nothing itself."""
+    """Security groups in Neutron; stores nothing itself."""
 
     def __init__(self, neutron: Neutron) -> None:
         self._neutron = neutron
@@ -38,7 +38,7 @@ class NeutronGroups:
         return _with_names(network, _group(found))
 
     def tell(self, call: Call, project_id: str) -> None:
-        """Do nothing: Neutron knows."""
+        """Do nothing: Neutron notifies its agents."""
 
     def create(self, call: Call, project_id: str, *, name: str, description: str) -> Group:
         with translated_errors():
@@ -88,9 +88,9 @@ class NeutronGroups:
         return [_with_names(network, group) for group in found]
 
     def join(self, call: Call, instance: Instance, name: str) -> None:
-        """Let all ports of a server that can be filtered be in a group.
+        """Add all filtered ports of a server to a group.
 
-        :raises roost.exception.Invalid: when none can
+        :raises roost.exception.Invalid: when it has none
         """
         network = self._of_user(call)
         group = pick(_list(network, instance.project_id), name)
@@ -118,7 +118,7 @@ class NeutronGroups:
 
 
 def check_filtered(neutron: Any, network: Any) -> None:
-    """Look whether security groups can be applied to the ports of a network.
+    """Make sure that security groups can be applied to the ports of a network.
 
     :raises roost.exception.Invalid: when they cannot
     """
@@ -127,9 +127,9 @@ def check_filtered(neutron: Any, network: Any) -> None:
 
 
 def _is_secured(neutron: Any, thing: Any) -> bool:
-    """Tell whether a network or port has port security, which all have where nobody can say so.
+    """Tell whether a network or port has port security; without the extension, all have.
 
-    openstacksdk says that it has none where Neutron says nothing.
+    openstacksdk reports none if Neutron reports nothing.
     """
     if thing.is_port_security_enabled:
         return True
@@ -162,9 +162,9 @@ def _groups_of(ports: Sequence[Any]) -> set[str]:
 
 
 def _swap(network: Any, port: Any, change: Callable[[set[str]], set[str]]) -> None:
-    """Change the groups of a port, from the start if somebody else changed it meanwhile.
+    """Change the groups of a port; retry after a concurrent change.
 
-    :raises Changed: when somebody always does
+    :raises Changed: when all ``_TRIES`` failed
     """
     for tries_left in reversed(range(_TRIES)):
         before = set(port.security_group_ids or [])
@@ -187,7 +187,7 @@ def _swap(network: Any, port: Any, change: Callable[[set[str]], set[str]]) -> No
 
 
 def _with_names(network: Any, group: Group) -> Group:
-    """Return a group whose rules name the groups that they let in."""
+    """Return a group whose rules have the names of their remote groups."""
     ids = {rule.remote_group_id for rule in group.rules if rule.remote_group_id}
     names = {group.id: group.name}
     names |= {one.id: one.name for one in _by_id(network, ids - set(names))}
@@ -228,7 +228,7 @@ def _rule(found: Mapping[str, Any]) -> SecurityGroupRule:
 
 
 def _asked(rule: SecurityGroupRule) -> dict[str, Any]:
-    """Return a rule as Neutron takes it, which gives it an id of its own."""
+    """Return a rule in Neutron's format; Neutron chooses its id."""
     asked = {
         "security_group_id": rule.group_id,
         "direction": rule.direction,

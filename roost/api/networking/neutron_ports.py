@@ -1,4 +1,4 @@
-"""Networks, ports and port quota of a project in Neutron, for servers that are to be connected."""
+"""Networks, ports and port quota of a project in Neutron, for the interfaces of servers."""
 
 from typing import Any, Final
 
@@ -9,18 +9,18 @@ _NO_IP_NEEDED: Final = ("deferred", "none")
 
 
 def available(network: Any, project: str) -> list[Any]:
-    """Return the networks of a project, and those that all share."""
+    """Return the networks of a project, and the shared ones."""
     with translated_errors():
         own = list(network.networks(project_id=project, is_shared=False))
         return [*own, *network.networks(is_shared=True)]
 
 
 def given(network: Any, port_id: str, *, alone: bool, missing: type[exception.RoostError]) -> Any:
-    """Return a port that a server may be given.
+    """Return a port that a server may use.
 
-    :param missing: what is raised when there is none, or none for this user
+    :param missing: raised when the port does not exist, or not for this user
     :raises roost.exception.Invalid: for several servers, or a port without an address
-    :raises roost.exception.Conflict: when another has it
+    :raises roost.exception.Conflict: when another server uses it
     """
     if not alone:
         raise exception.Invalid(
@@ -39,7 +39,7 @@ def given(network: Any, port_id: str, *, alone: bool, missing: type[exception.Ro
 
 
 def check_quota(network: Any, project: str, *, asked: int) -> None:
-    """Raise :class:`roost.exception.QuotaExceeded` unless a project may have so many ports more."""
+    """Raise :class:`roost.exception.QuotaExceeded` if a project may not have ``asked`` more."""
     if not asked:
         return
     with translated_errors():

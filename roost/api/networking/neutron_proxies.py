@@ -14,13 +14,13 @@ from roost.objects import Instance
 
 
 class NeutronProxies:
-    """Keeps nothing itself."""
+    """Proxied networks in Neutron; stores nothing itself."""
 
     def __init__(self, neutron: Neutron) -> None:
         self._neutron = neutron
 
     def networks(self, call: Call) -> list[ProxiedNetwork]:
-        """Return those of the project, those that all share, and the external ones."""
+        """Return the networks of the project, the shared and the external ones."""
         network = self._of_user(call)
         found = {one.id: one for one in (*available(network, call.project_id), *_pools(network))}
         return _proxied(network, [*found.values()])
@@ -118,7 +118,7 @@ class NeutronProxies:
 
 @contextlib.contextmanager
 def _missing(message: str) -> Iterator[None]:
-    """Tell what is not there in the words of Compute."""
+    """Replace Neutron's NotFound by one with Compute's message."""
     try:
         with translated_errors():
             yield
@@ -130,8 +130,8 @@ def _proxied(network: Any, found: Sequence[Any]) -> list[ProxiedNetwork]:
     subnets = collections.defaultdict(list)
     for one in named(network.subnets, "network_id", {each.id for each in found}):
         dns = list(one.dns_nameservers or [])
-        told = ProxiedSubnet(cidr=one.cidr, gateway=one.gateway_ip, dns=dns)
-        subnets[one.network_id].append(told)
+        subnet = ProxiedSubnet(cidr=one.cidr, gateway=one.gateway_ip, dns=dns)
+        subnets[one.network_id].append(subnet)
     return [ProxiedNetwork(id=one.id, label=one.name, subnets=subnets[one.id]) for one in found]
 
 
@@ -181,7 +181,7 @@ def _fixed(port: Any) -> list[dict[str, str]]:
 
 
 def _end(ports: Sequence[Any], fixed_address: str | None) -> tuple[Any, str]:
-    """Return the port and the fixed address that a floating IP is to lead to."""
+    """Return the port and the fixed address for a floating IP."""
     pairs = [(port, one["ip_address"]) for port in ports for one in _fixed(port)]
     if fixed_address is None:
         pairs = [(port, ip) for port, ip in pairs if ":" not in ip]

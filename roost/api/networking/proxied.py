@@ -1,4 +1,4 @@
-"""Networks and floating IPs as Compute showed them before 2.44: values, and who knows them.
+"""Networks and floating IPs for Compute's API before 2.44: values, and the interface for them.
 
 :class:`NetworkProxies` is the part of a network driver that the legacy resources use.
 """
@@ -13,7 +13,7 @@ from roost.objects import Instance
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ProxiedSubnet:
-    """A range of addresses; ``cidr`` and, if it has one, the address of its router."""
+    """A range of addresses: ``cidr`` and, if it has a router, the gateway address."""
 
     cidr: str
     gateway: str | None
@@ -22,7 +22,7 @@ class ProxiedSubnet:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ProxiedNetwork:
-    """A network; of several subnets, Compute tells the first of each version of IP."""
+    """A network; Compute shows its first subnet of each IP version."""
 
     id: str
     label: str
@@ -31,7 +31,7 @@ class ProxiedNetwork:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FloatingIp:
-    """An address of a pool; what it leads to: a fixed address, and the server that has that."""
+    """An address of a pool, its fixed address, and the server of that."""
 
     id: str
     address: str
@@ -41,10 +41,10 @@ class FloatingIp:
 
 
 class NetworkProxies(Protocol):
-    """Knows what Compute told of networks, and changes what it changed, as the user who asks."""
+    """Reads and changes networks for Compute's legacy resources, with the user's rights."""
 
     def networks(self, call: Call) -> list[ProxiedNetwork]:
-        """Return the networks of the caller's project, and those that all share."""
+        """Return the networks of the caller's project, and the shared ones."""
 
     def network(self, call: Call, network_id: str) -> ProxiedNetwork:
         """Return one network.
@@ -53,7 +53,7 @@ class NetworkProxies(Protocol):
         """
 
     def pools(self, call: Call) -> list[str]:
-        """Return the names of what floating IPs may be taken from."""
+        """Return the names of the pools of floating IPs."""
 
     def floating_ips(self, call: Call) -> list[FloatingIp]:
         """Return the floating IPs of the caller's project."""
@@ -65,40 +65,40 @@ class NetworkProxies(Protocol):
         """
 
     def take(self, call: Call, pool: str | None) -> FloatingIp:
-        """Take an address from a pool, by name or id; None: from the only one.
+        """Allocate an address from a pool, by name or id; None: from the only one.
 
         :raises roost.exception.NotFound: when there is no such pool, or it is empty
         :raises roost.exception.QuotaExceeded: when the project may not have more
         """
 
     def give_back(self, call: Call, floating_ip_id: str) -> None:
-        """Give an address back, whatever it leads to; raises as :meth:`floating_ip` does."""
+        """Release a floating IP, even if associated; raises as :meth:`floating_ip` does."""
 
     def associate(
         self, call: Call, instance: Instance, address: str, *, fixed_address: str | None
     ) -> None:
-        """Let a floating IP lead to a server: to this address of it, else to its first.
+        """Associate a floating IP with a fixed address of a server; None: with its first.
 
         :raises roost.exception.NotFound: when the caller has no such floating IP
-        :raises roost.exception.Invalid: when the server has no such address, or none that can be
-            reached so
+        :raises roost.exception.Invalid: when the server has no such address, or none that a
+            floating IP can reach
         """
 
     def dissociate(self, call: Call, instance: Instance, address: str) -> None:
-        """Let a floating IP not lead to a server any more.
+        """Dissociate a floating IP from a server.
 
         :raises roost.exception.NotFound: when the caller has no such floating IP
-        :raises roost.exception.Conflict: when it leads elsewhere
+        :raises roost.exception.Conflict: when it is not associated with the server
         """
 
     def add_fixed(self, call: Call, instance: Instance, network_id: str) -> None:
-        """Give a server one more address of a network that it is in.
+        """Add another address of a network to a server in that network.
 
-        :raises roost.exception.Invalid: when it is not, or that cannot be
+        :raises roost.exception.Invalid: when the server is not in it, or no address can be added
         """
 
     def remove_fixed(self, call: Call, instance: Instance, address: str) -> None:
-        """Take one of its fixed addresses from a server.
+        """Remove a fixed address from a server.
 
-        :raises roost.exception.Invalid: when it has no such address, or that cannot be
+        :raises roost.exception.Invalid: when it has no such address, or it cannot be removed
         """

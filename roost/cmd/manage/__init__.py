@@ -1,7 +1,7 @@
-"""``roost-manage``: what an operator does to databases, cells, flavors, images, placement.
+"""``roost-manage``: the operator's command for databases, cells, flavors, images, placement.
 
-``cli.py`` is the command, with a module per group of subcommands; ``deployment.py`` opens what
-they work on, ``arguments.py`` reads words of operators, ``output.py`` prints tables or, by
+``cli.py`` is the command, with a module per group of subcommands; ``deployment.py`` opens the
+databases and buses, ``arguments.py`` reads arguments, ``output.py`` prints tables or, by
 ``--json``, JSON.
 """
 

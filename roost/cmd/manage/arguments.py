@@ -14,9 +14,9 @@ _LONGEST: Final = 255
 
 
 def cell_name(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-    """Let a cell's name pass.
+    """Return a cell's name if it is valid.
 
-    :raises click.BadParameter: when it is none
+    :raises click.BadParameter: when it is not
     """
     if value is not None and not _CELL.fullmatch(value):
         raise click.BadParameter(
@@ -26,7 +26,7 @@ def cell_name(_context: click.Context, _option: click.Parameter, value: str | No
 
 
 def visible_name(_context: click.Context, _option: click.Parameter, value: str) -> str:
-    """Let a name pass that can be seen.
+    """Return a name if it is visible.
 
     :raises click.BadParameter: when it is blank, too long, or has control characters
     """
@@ -38,7 +38,7 @@ def visible_name(_context: click.Context, _option: click.Parameter, value: str) 
 
 
 def host_and_node(host: str, node: str) -> str:
-    """Return what a table calls a host, of which most have one node of the same name."""
+    """Return the name of a node in a table: most hosts have one node of the same name."""
     return host if host == node else f"{host} ({node})"
 
 

@@ -1,4 +1,4 @@
-"""``roost-manage audit``: what must always be zero, and how it becomes so again."""
+"""``roost-manage audit``: counts and repairs inconsistencies between parts of a deployment."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from roost.rpc.scheduler import RESERVATION_LIFETIME
 
 _COLUMNS: Final = ("subject", "host", "what", "why")
 verbose_option = click.option(
-    "--verbose", is_flag=True, help="Tell every finding, not only how many there are."
+    "--verbose", is_flag=True, help="List every finding, not only how many there are."
 )
 settle_option = click.option(
     "--settle",
@@ -29,8 +29,8 @@ settle_option = click.option(
 @click.command()
 @verbose_option
 @settle_option
-@click.option("--repair", is_flag=True, help="Put right what is found, then look again.")
-@click.option("--dry-run", is_flag=True, help="With --repair: only say what would be done.")
+@click.option("--repair", is_flag=True, help="Repair the findings, then look again.")
+@click.option("--dry-run", is_flag=True, help="With --repair: only show what would be done.")
 @json_option
 @pass_deployment
 def audit(
@@ -42,17 +42,17 @@ def audit(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Compare what databases, scheduler, hosts and Neutron say of each other.
+    """Check databases, scheduler, hosts and Neutron against each other.
 
-    Changes nothing without --repair. With it, what is found is put right as far as that can be
-    done safely while everything runs; what only people can decide is told, and left. Safe to
+    Changes nothing without --repair. With it, repairs all findings that can be repaired safely
+    while everything runs; the others, which need a decision of the operator, are listed. Safe to
     repeat.
 
-    Exits with 0 when everything could be looked at and all counts are zero (with --repair: are
+    Exits with 0 when everything could be checked and all counts are zero (with --repair: are
     zero by now), else with 1.
     """
     if dry_run and not repair:
-        raise click.UsageError("--dry-run says what --repair would do: give both")
+        raise click.UsageError("--dry-run shows what --repair would do: give both")
     collect = collector(deployment)
     report = look(collect, settle=settle)
     if repair:
@@ -78,9 +78,9 @@ def _mend(deployment: Deployment, report: Report, *, dry_run: bool) -> list[Repa
 
 
 def collector(deployment: Deployment, *, guests: bool = True) -> Collector:
-    """Return what asks all parts of a deployment.
+    """Return the collector of all parts of a deployment.
 
-    :param guests: whether to ask hosts and the network service, too, which takes longest
+    :param guests: whether to query hosts and the network service, too, which takes longest
     """
     return Collector(
         deployment.api_database,
@@ -96,9 +96,9 @@ def collector(deployment: Deployment, *, guests: bool = True) -> Collector:
 def tell(
     report: Report, *, verbose: bool, as_json: bool, outcomes: Sequence[RepairOutcome] | None = None
 ) -> None:
-    """Answer with a report; exit with 1 unless it is clean and complete.
+    """Print a report; exit with 1 unless it is clean and complete.
 
-    :param outcomes: what was done about findings; None: nothing was to be done
+    :param outcomes: the repairs of findings; None: no repair was requested
     """
     if as_json:
         _tell_json(report, outcomes)
@@ -117,9 +117,9 @@ def _tell(report: Report, outcomes: Sequence[RepairOutcome], *, verbose: bool) -
         findings = [dataclasses.asdict(finding) for finding in report.findings]
         show_rows(findings, ("kind", "subject", "detail"), as_json=False)
     elif report.findings:
-        warn("run again with --verbose to see which they are")
+        warn("run again with --verbose to list them")
     for what in report.unchecked:
-        warn(f"could not look at {what}")
+        warn(f"could not check {what}")
 
 
 def _tell_json(report: Report, outcomes: Sequence[RepairOutcome] | None) -> None:

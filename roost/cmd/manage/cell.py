@@ -1,4 +1,4 @@
-"""``roost-manage cell``: which cells there are, and how they are reached."""
+"""``roost-manage cell``: manages the cells and their database and transport URLs."""
 
 import uuid as uuids
 
@@ -44,7 +44,7 @@ def cell() -> None:
 @json_option
 @pass_deployment
 def map_cell0(deployment: Deployment, *, database_url: str, as_json: bool) -> None:
-    """Map cell0, where instances rest that no host could take. May be repeated."""
+    """Map cell0, for instances that no host could take. May be repeated."""
     mapping = CellMapping.of(
         uuid=CELL0_UUID,
         name=CELL0,
@@ -61,12 +61,12 @@ def map_cell0(deployment: Deployment, *, database_url: str, as_json: bool) -> No
             f"cell0 is mapped to {masked(known.database_url)} already; to move it, run"
             " roost-manage cell update cell0 --database-url URL"
         )
-    told = "cell0 is mapped" if known is None else "cell0 was mapped already"
-    show_done(told, _row(mapping, hosts=0), as_json=as_json)
+    done = "cell0 is mapped" if known is None else "cell0 was mapped already"
+    show_done(done, _row(mapping, hosts=0), as_json=as_json)
 
 
 @cell.command()
-@click.option("--name", required=True, callback=cell_name, help="What operators call it.")
+@click.option("--name", required=True, callback=cell_name, help="The name of the cell.")
 @_transport_url
 @_database_url
 @click.option("--disabled", is_flag=True, help="It gets no new servers until it is enabled.")
@@ -81,7 +81,7 @@ def create(
     disabled: bool,
     as_json: bool,
 ) -> None:
-    """Map a cell. Its database needs its schema before; its bus may still be away."""
+    """Map a cell. Its database must have its schema; its bus may be unavailable."""
     if name == CELL0:
         raise exception.Invalid("cell0 is mapped by roost-manage cell map-cell0")
     deployment.bus(transport_url)
@@ -124,9 +124,9 @@ def show(deployment: Deployment, *, name: str, as_json: bool) -> None:
 
 @cell.command()
 @_name
-@click.option("--name", "new_name", callback=cell_name, help="Call it so from now on.")
-@url_option("--transport-url", "Reach its bus there.")
-@url_option("--database-url", "Reach its database there.")
+@click.option("--name", "new_name", callback=cell_name, help="The new name of the cell.")
+@url_option("--transport-url", "The new URL of its bus.")
+@url_option("--database-url", "The new URL of its database.")
 @click.option("--enable/--disable", "enabled", default=None, help="Whether it gets new servers.")
 @json_option
 @pass_deployment
@@ -140,7 +140,7 @@ def update(
     enabled: bool | None,
     as_json: bool,
 ) -> None:
-    """Change a cell. Daemons take notice within seconds."""
+    """Change a cell. The change reaches the daemons within seconds."""
     (found,) = deployment.named_cells(name)
     wanted = {
         "name": new_name,
@@ -162,8 +162,8 @@ def update(
     if new_name is not None:
         with _reached(deployment, database_url or found.mapping.database_url).begin() as session:
             identity.set_identity(session, cell_uuid=found.uuid, cell_name=new_name)
-    told = f"changed the cell {found.name}: {', '.join(changes)}"
-    show_done(told, _row(changed, hosts=hosts), as_json=as_json)
+    done = f"changed the cell {found.name}: {', '.join(changes)}"
+    show_done(done, _row(changed, hosts=hosts), as_json=as_json)
 
 
 @cell.command()
@@ -172,7 +172,7 @@ def update(
 @json_option
 @pass_deployment
 def delete(deployment: Deployment, *, name: str, force: bool, as_json: bool) -> None:
-    """Forget a cell and its hosts. Its database and bus are left as they are."""
+    """Remove a cell and its hosts. Its database and bus are left as they are."""
     (found,) = deployment.named_cells(name)
     with deployment.api_database.begin() as session:
         hosts = len(cells.list_hosts(session, found.uuid))
@@ -180,16 +180,16 @@ def delete(deployment: Deployment, *, name: str, force: bool, as_json: bool) -> 
         if (hosts or instances) and not force:
             raise exception.Conflict(
                 f"the cell {found.name} still has {hosts} hosts and {instances} instances mapped"
-                " to it: delete the instances first; --force forgets the hosts, and loses sight of"
-                " instances that are left"
+                " to it: delete the instances first; --force removes the mappings of the hosts"
+                " and of the remaining instances"
             )
         cells.delete(session, found.uuid)
     try:
         deployment.answering_scheduler.forget_cell(admin_context(), cell_uuid=found.uuid)
     except exception.Unavailable as error:
-        warn(f"the user of its bus speaks for it until schedulers are told: {error.message}")
-    told = f"deleted the cell {found.name} ({found.uuid})"
-    show_done(told, _row(found.mapping, hosts=hosts), as_json=as_json)
+        warn(f"its user represents it until the schedulers are notified: {error.message}")
+    done = f"deleted the cell {found.name} ({found.uuid})"
+    show_done(done, _row(found.mapping, hosts=hosts), as_json=as_json)
 
 
 @cell.command("forget-user")
@@ -197,15 +197,15 @@ def delete(deployment: Deployment, *, name: str, force: bool, as_json: bool) -> 
 @json_option
 @pass_deployment
 def forget_user(deployment: Deployment, *, name: str, as_json: bool) -> None:
-    """Let another user of the bus speak for a cell to the schedulers.
+    """Let another user of the bus report a cell to the schedulers.
 
-    The schedulers believe of a cell only the user who was the first to report it. When its
-    conductors come by another one, restart them and say this; their next report counts.
+    The schedulers accept reports of a cell only from the user that was the first to report it.
+    After its conductors get another user, restart them and run this; their next report counts.
     """
     (found,) = deployment.named_cells(name)
     deployment.answering_scheduler.forget_cell(admin_context(), cell_uuid=found.uuid)
-    told = f"the next user who reports for the cell {found.name} speaks for it"
-    show_done(told, {"name": found.name, "uuid": found.uuid}, as_json=as_json)
+    done = f"the next user that reports the cell {found.name} represents it"
+    show_done(done, {"name": found.name, "uuid": found.uuid}, as_json=as_json)
 
 
 cell.add_command(cell_hosts.discover_hosts)
@@ -219,7 +219,7 @@ cell.add_command(cell_hosts.give_up_missing)
 
 
 def _add(deployment: Deployment, mapping: CellMapping) -> None:
-    """Map the cell and tell its database which cell it is: both, or only the second."""
+    """Map the cell and write its identity into its database: both, or only the second."""
     database = _reached(deployment, mapping.database_url)
     with deployment.api_database.begin() as session:
         cells.create(session, mapping)
@@ -228,7 +228,7 @@ def _add(deployment: Deployment, mapping: CellMapping) -> None:
 
 
 def _uuid_for(deployment: Deployment, name: str, database_url: str) -> str:
-    """Return a new uuid, or that of an earlier try which was cut short after half of it."""
+    """Return a new uuid, or that of an earlier, interrupted attempt."""
     with _reached(deployment, database_url).read() as session:
         known = identity.get_identity(session)
     with deployment.api_database.read() as session:
@@ -239,9 +239,9 @@ def _uuid_for(deployment: Deployment, name: str, database_url: str) -> str:
 
 
 def _reached(deployment: Deployment, url: str) -> Database:
-    """Return the database of a cell, which has its schema.
+    """Return the database of a cell, after a check that it has its schema.
 
-    :raises roost.exception.Unavailable: when it has not; the message says what to run
+    :raises roost.exception.Unavailable: when it does not; the message says what to run
     """
     database = deployment.database(url)
     if migrations.version(database, migrations.CELL) is None:
@@ -254,9 +254,9 @@ def _reached(deployment: Deployment, url: str) -> Database:
 
 
 def _check_changes(deployment: Deployment, found: Cell, changes: dict[str, object]) -> None:
-    """Refuse what could not work.
+    """Refuse invalid changes.
 
-    :raises roost.exception.RoostError: saying why
+    :raises roost.exception.RoostError: with the reason
     """
     if found.is_cell0 and changes.keys() - {"database_url"}:
         raise exception.Invalid("of cell0 only --database-url can be changed")

@@ -1,7 +1,7 @@
-"""``roost-manage cell``: which hosts belong to which cell, and hosts that others replace.
+"""``roost-manage cell``: the mapping of hosts to cells, and the replacement of hosts.
 
-``discover-hosts`` and ``list-hosts`` map and show them. ``replace-host`` and ``give-up-missing``
-are for a host whose machine or state path is another one, or whose guests are gone.
+``discover-hosts`` and ``list-hosts`` map and list them. ``replace-host`` and ``give-up-missing``
+are for a host whose machine or state path was replaced, or whose guests are missing.
 """
 
 import click
@@ -29,7 +29,7 @@ def discover_hosts(
 ) -> None:
     """Map the hosts that have reported to their cells since the last time. May be repeated.
 
-    Exits with 1 when a cell is out of reach or a host name is used twice; the others are mapped.
+    Exits with 1 when a cell is unavailable or a host name is used twice; the others are mapped.
     """
     found: list[dict[str, str]] = []
     problems = []
@@ -94,22 +94,22 @@ def _discover(deployment: Deployment, cell: Cell) -> list[dict[str, str]]:
 @json_option
 @pass_deployment
 def replace_host(deployment: Deployment, *, host: str, force: bool, as_json: bool) -> None:
-    """Let another machine or state path be a host from now on.
+    """Let another machine or state path replace a host.
 
-    The next roost-compute of this name that reports is the host, whatever state path it has, and
-    any other is refused from then on; one that waits for this word goes on by itself. End the one
-    before first: it may be the next one that reports.
+    The next roost-compute of this name that reports becomes the host, whatever its state path, and
+    any other is refused from then on; one that waits for this command goes on by itself. End the
+    old one first: it might be the next one that reports.
     """
     cell = deployment.cells.of_host(host)
     if is_up(deployment, cell, host) and not force:
         raise exception.Conflict(
             f"the {COMPUTE} of {host} counts as up: end it, and wait until roost-manage service"
-            " list shows it down, or say --force"
+            " list shows it down, or use --force"
         )
     if not _forget_state(cell, host):
         raise exception.NotFound(f"no {COMPUTE} of {host} has ever reported to its cell")
-    told = f"the next {COMPUTE} that reports as {host} is that host"
-    show_done(told, {"host": host, "cell": cell.name}, as_json=as_json)
+    done = f"the next {COMPUTE} that reports as {host} becomes that host"
+    show_done(done, {"host": host, "cell": cell.name}, as_json=as_json)
 
 
 @retried
@@ -123,12 +123,12 @@ def _forget_state(cell: Cell, host: str) -> bool:
 @json_option
 @pass_deployment
 def give_up_missing(deployment: Deployment, *, host: str, as_json: bool) -> None:
-    """Let all servers of a host whose guests are gone be in ERROR, however many these are.
+    """Set all servers of a host whose guests are missing to ERROR, however many these are.
 
-    Where more than three are gone within an hour, they wait for this. A guest that is found
-    again later brings its server back.
+    If more than three go missing within an hour, they wait for this command. A guest that is found
+    again later restores the state of its server.
     """
     cell = deployment.cells.of_host(host)
     cell.compute.on(host).reconcile_guests(admin_context(), abandon=True)
-    told = f"{host} has given up the servers whose guests are gone"
-    show_done(told, {"host": host, "cell": cell.name}, as_json=as_json)
+    done = f"{host} has given up the servers whose guests are missing"
+    show_done(done, {"host": host, "cell": cell.name}, as_json=as_json)

@@ -1,4 +1,4 @@
-"""``roost-manage cell held-tasks``: tasks that wait for an operator, and his word."""
+"""``roost-manage cell held-tasks``: lists and releases tasks that wait for an operator."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -18,7 +18,7 @@ _COLUMNS: Final = ("cell", "server", "host", "vm_state", "task_state", "since", 
 
 @click.command("held-tasks")
 @click.argument("name", metavar="[NAME|UUID]", required=False)
-@click.option("--release", is_flag=True, help="Let the conductors take them up.")
+@click.option("--release", is_flag=True, help="Let the conductors continue them.")
 @click.option(
     "--server", "servers", metavar="UUID", multiple=True, help="Release this one; may be repeated."
 )
@@ -32,14 +32,13 @@ def held_tasks(
     servers: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Show the tasks of servers that no conductor takes up without an operator's word.
+    """Show the tasks of servers that conductors do not continue until an operator releases them.
 
-    Nobody has seen to them for an hour: no conductor of the cell was up for
-    so long, or a backup of its database was put back. After a restore, run roost-manage cell
-    after-restore first.
+    No conductor has worked on them for an hour: no conductor of the cell was up for so long, or a
+    backup of its database was restored. After a restore, run roost-manage cell after-restore first.
     """
     if servers and not release:
-        raise click.UsageError("--server says what --release releases: give both")
+        raise click.UsageError("--server selects tasks for --release: give both")
     rows = []
     for cell in deployment.named_cells(name):
         waiting = _list(deployment, cell)

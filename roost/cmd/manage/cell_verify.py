@@ -1,4 +1,4 @@
-"""Whether a cell can do its work, and what to do if it cannot."""
+"""``roost-manage cell verify``: checks that a cell can work, and says how to fix it."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ _COLUMNS = ("cell", "check", "passed", "what_to_do")
 
 @dataclasses.dataclass(frozen=True)
 class CellCheck:
-    """One thing that must hold; ``ask`` raises a RoostError that says what to do."""
+    """A condition that must hold; ``ask`` raises a RoostError that says what to do."""
 
     cell: str
     name: str
@@ -61,11 +61,11 @@ def _row(check: CellCheck) -> dict[str, object]:
     try:
         check.ask()
     except exception.RoostError as error:
-        return {**_told(check), "passed": False, "what_to_do": error.message}
-    return {**_told(check), "passed": True, "what_to_do": None}
+        return {**_named(check), "passed": False, "what_to_do": error.message}
+    return {**_named(check), "passed": True, "what_to_do": None}
 
 
-def _told(check: CellCheck) -> dict[str, object]:
+def _named(check: CellCheck) -> dict[str, object]:
     return {"cell": check.cell, "check": check.name}
 
 
@@ -97,7 +97,7 @@ def _identity(deployment: Deployment, cell: Cell) -> None:
 
 
 def _bus(deployment: Deployment, cell: Cell) -> None:
-    """Ask the port first: its refusal says more than oslo.messaging's silence."""
+    """Check the port first: a refused connection says more than oslo.messaging's timeout."""
     url = cell.mapping.transport_url
     try:
         _checks.broker(deployment.conf, url).ask()

@@ -1,4 +1,4 @@
-"""The ``roost-manage`` command: its groups of subcommands, and how their failures are told."""
+"""The ``roost-manage`` command: its groups of subcommands, and the messages of failures."""
 
 import logging
 import pathlib
@@ -20,7 +20,7 @@ from roost.cmd.manage.placement_simulate import simulate
 
 @click.group()
 def placement() -> None:
-    """See and plan which hosts take which servers."""
+    """Inspect and plan which hosts take which servers."""
 
 
 for _command in (explain, hosts, claims, audit_placement, heal, remove_host, simulate):
@@ -32,7 +32,7 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=pathlib.Path)
 
 
 class ManageCommands(click.Group):
-    """Tells an operator's mistakes, and what is away, in a sentence; exits with 1 then."""
+    """Prints invalid input and unavailable parts as one sentence, and exits with 1 then."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -72,7 +72,7 @@ class ManageCommands(click.Group):
     multiple=True,
     help="Read all *.conf files in this folder, after the files; may be repeated.",
 )
-@click.option("--debug", is_flag=True, help="Say on stderr what is done.")
+@click.option("--debug", is_flag=True, help="Log to stderr.")
 @click.version_option(package_name="roost")
 @click.pass_context
 def roost_manage(

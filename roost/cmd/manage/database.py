@@ -1,8 +1,8 @@
-"""``roost-manage db``: the schemas of the databases, and the purge of what was deleted long ago.
+"""``roost-manage db``: the schemas of the databases, and the purge of deleted servers.
 
-URLs may have passwords, and everybody on a machine can read a command line while the command runs,
-and later in the shell's history. So ``@FILE`` stands for what a file has, ``-`` for a line of
-standard input (``url_option``), and some commands look into the environment.
+URLs may have passwords, and all users of a machine can read a command line while the command runs,
+and later in the shell's history. So ``@FILE`` reads a file, ``-`` a line of standard input
+(``url_option``), and some commands read an environment variable.
 """
 
 import dataclasses
@@ -31,18 +31,18 @@ def url_option(
 ) -> Callable[[F], F]:
     """Return an option that takes a URL.
 
-    :param envvar: what holds the URL where the option is left out
+    :param envvar: the environment variable of the URL if the option is left out
     """
-    told = f"{help_text} {_HOW}" + (f"; else ${envvar}." if envvar else ".")
+    text = f"{help_text} {_HOW}" + (f"; else ${envvar}." if envvar else ".")
     return click.option(
-        name, metavar="URL", required=required, envvar=envvar, help=told, callback=_read
+        name, metavar="URL", required=required, envvar=envvar, help=text, callback=_read
     )
 
 
 def _read(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Return the URL that is meant, and warn of a password that others may have seen.
+    """Return the URL, and warn of a password that others may have seen.
 
-    :raises click.BadParameter: when there is none where it is said to be
+    :raises click.BadParameter: when the file or standard input has none
     """
     if value is None:
         return None
@@ -79,7 +79,7 @@ _PURGE_COLUMNS = ("cell", "servers", "state")
 @click.command()
 @click.option(
     "--older-than", "days", type=click.FloatRange(min=0), required=True, metavar="DAYS",
-    help="Servers that were deleted so many days ago, or more.",
+    help="Purge servers that were deleted this many days ago, or more.",
 )  # fmt: skip
 @click.option(
     "--archive", "folder", type=click.Path(file_okay=False, path_type=pathlib.Path),
@@ -89,7 +89,7 @@ _PURGE_COLUMNS = ("cell", "servers", "state")
     "--batch", type=click.IntRange(1, 10_000), default=BATCH, show_default=True,
     help="Servers that one transaction removes.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Tell how many there are, and remove nothing.")
+@click.option("--dry-run", is_flag=True, help="Show how many there are, and remove nothing.")
 @json_option
 @click.pass_context
 @pass_deployment
@@ -103,9 +103,9 @@ def purge(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Remove deleted servers and all that is known of them, from all cells and the API's database.
+    """Remove deleted servers and all their rows from all cells and the API's database.
 
-    They are in no list any more then, and their usage is not counted. May be run at any time, and
+    Then no list has them any more, and their usage is not counted. May be run at any time, and
     again; exits with 1 when a cell could not be reached.
     """
     archive = None if folder is None else Archive(folder)
@@ -146,7 +146,7 @@ _url = url_option("--database-url", "This database, whatever the configuration s
 
 @dataclasses.dataclass(frozen=True)
 class SchemaDatabase:
-    """A database, and the schema that it is to have."""
+    """A database and the kind of its schema."""
 
     schema: str
     database: Database
@@ -154,10 +154,10 @@ class SchemaDatabase:
 
 @click.group()
 def db() -> None:
-    """Bring the schemas of databases up to date, tell their versions, remove what is old.
+    """Upgrade the schemas of databases, show their versions, purge deleted servers.
 
-    SCHEMA is api, cell, scheduler or all: those that the configuration names a database for. The
-    databases of cells are found by --cell or --all-cells, too.
+    SCHEMA is api, cell, scheduler or all: all that have a database in the configuration. --cell and
+    --all-cells select the databases of mapped cells, too.
     """
 
 
@@ -169,7 +169,7 @@ db.add_command(purge)
 @_cell
 @_all_cells
 @_url
-@click.option("--revision", default="head", show_default=True, help="How far up to go.")
+@click.option("--revision", default="head", show_default=True, help="The revision to upgrade to.")
 @json_option
 @pass_deployment
 def sync(
@@ -211,7 +211,7 @@ def version(
     database_url: str | None,
     as_json: bool,
 ) -> None:
-    """Tell versions; exits with 1 when one is behind, missing or out of reach."""
+    """Show versions; exits with 1 when one is behind, missing or out of reach."""
     places = _places(deployment, schema, cell_name, all_cells=all_cells, url=database_url)
     rows = [_row(place) for place in places]
     show_rows(rows, _COLUMNS, as_json=as_json)

@@ -31,7 +31,7 @@ _SECRET = re.compile(r"(?<=[/,])([^:@/,]*):[^/,]*@")
 
 
 class Deployment:
-    """Made for each command; nothing is read or connected before it is asked for."""
+    """Made for each command; everything is read and connected on first use."""
 
     def __init__(self, files: Sequence[pathlib.Path], folders: Sequence[pathlib.Path]) -> None:
         self._arguments = [f"--config-file={path}" for path in files]
@@ -43,7 +43,7 @@ class Deployment:
         return roost.conf.load(self._arguments, prog="roost-manage")
 
     def configured(self, schema: str) -> Database | None:
-        """Return the database that the configuration names for a schema, whatever is in it."""
+        """Return the database that the configuration names for a schema, unchecked."""
         url = self.conf[f"{schema}_database"].connection
         return self.database(url) if url else None
 
@@ -96,9 +96,9 @@ class Deployment:
 
     @property
     def local_images(self) -> LocalImageStore:
-        """Return the image store, if it is one that we keep.
+        """Return the image store, if it is a local one.
 
-        :raises roost.exception.Invalid: when somebody else does
+        :raises roost.exception.Invalid: when another service has the images
         """
         if not isinstance(self.images, LocalImageStore):
             raise exception.Invalid(
@@ -114,13 +114,11 @@ class Deployment:
             return cells
         found = [cell for cell in cells if name in (cell.name, cell.uuid)]
         if not found:
-            raise exception.NotFound(
-                f"there is no cell {name!r}; roost-manage cell list shows those that there are"
-            )
+            raise exception.NotFound(f"there is no cell {name!r}; see roost-manage cell list")
         return found
 
     def checked(self, cell: Cell) -> Database:
-        """Return the database of a cell, which is there and up to date.
+        """Return the database of a cell, after a check that it is reachable and up to date.
 
         :raises roost.exception.Unavailable: when it is not; the message says what to run
         """
@@ -134,7 +132,7 @@ class Deployment:
     def database(self, url: str) -> Database:
         """Return the database at a URL.
 
-        :raises roost.exception.Invalid: when it is no URL of a database that we know
+        :raises roost.exception.Invalid: when it is not the URL of a supported database
         """
         try:
             sa.make_url(url).get_dialect().import_dbapi()
@@ -151,9 +149,9 @@ class Deployment:
     def bus(self, url: str | None) -> Bus:
         """Return the bus at a URL (None: that of the configuration).
 
-        :raises roost.exception.Invalid: when it is no URL of a bus that we know
+        :raises roost.exception.Invalid: when it is not the URL of a supported bus
         """
-        if url == "":  # which oslo.messaging would take for that of the configuration
+        if url == "":  # oslo.messaging would use that of the configuration
             raise _no_bus(url)
         try:
             return self._closed_later(Bus(self.conf, url))

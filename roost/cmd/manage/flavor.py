@@ -1,4 +1,4 @@
-"""``roost-manage flavor``: the sizes that users choose from."""
+"""``roost-manage flavor``: the sizes of servers that users choose from."""
 
 import uuid
 from collections.abc import Iterator, Mapping
@@ -35,8 +35,8 @@ def flavor() -> None:
 @click.option("--disk", type=_FROM_0, default=0, help="Root disk in GiB.")
 @click.option("--ephemeral", type=_FROM_0, default=0, help="Further disk in GiB.")
 @click.option("--swap", type=_FROM_0, default=0, help="Swap in MiB.")
-@click.option("--private", is_flag=True, help="Not for everybody.")
-@click.option("--description", help="For those who choose.")
+@click.option("--private", is_flag=True, help="Only for projects with access.")
+@click.option("--description", help="A description for users.")
 @properties_option
 @json_option
 @pass_deployment
@@ -91,7 +91,7 @@ def list_flavors(deployment: Deployment, *, as_json: bool) -> None:
 @json_option
 @pass_deployment
 def check(deployment: Deployment, *, as_json: bool) -> None:
-    """List extra specs that are ignored, and what keeps flavors from booting."""
+    """List extra specs that are ignored, and errors that keep flavors from booting."""
     aliases = pci_aliases.parse(deployment.conf.pci.alias)
     with deployment.api_database.read() as session:
         found = flavors.list_flavors(session, is_public=None)
@@ -104,7 +104,7 @@ def check(deployment: Deployment, *, as_json: bool) -> None:
 @json_option
 @pass_deployment
 def delete(deployment: Deployment, *, flavor_id: str, as_json: bool) -> None:
-    """Delete a flavor; servers keep what they were made of."""
+    """Delete a flavor; existing servers keep their size."""
     with deployment.api_database.begin() as session:
         found = named_flavor(session, flavor_id)
         flavors.delete(session, found.flavorid)

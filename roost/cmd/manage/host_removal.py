@@ -1,4 +1,4 @@
-"""``roost-manage cell remove-host`` (and ``placement remove-host``): the end of a host."""
+"""``roost-manage cell remove-host`` (and ``placement remove-host``): removes a host."""
 
 import click
 
@@ -19,25 +19,25 @@ from roost.scheduler.client import SchedulerClient
 @json_option
 @pass_deployment
 def remove_host(deployment: Deployment, *, host: str, force: bool, as_json: bool) -> None:
-    """Forget a host that is gone for good.
+    """Remove a host for good.
 
-    The schedulers forget it, its service goes, it leaves its aggregates, and it is mapped to no
-    cell any more. Refused while it has instances or claims. Stop its roost-compute before, which
-    would only report again. May be repeated when it was cut short.
+    Removes it from the schedulers, its service, its membership in aggregates and its mapping to a
+    cell. Refused while it has instances or claims. Stop its roost-compute before, which would
+    otherwise report again. May be repeated after an interruption.
     """
-    home = _home(deployment, host)
+    home = _cell_of(deployment, host)
     if home is not None:
         _refuse_while_in_use(deployment, home, host, force=force)
     removed = _from_schedulers(deployment.answering_scheduler, host)
     removed += _from_cell(home, host) if home is not None else []
     removed += _from_api_level(deployment, host)
     if not removed:
-        raise exception.NotFound(f"nobody knows a host {host!r}; see roost-manage placement hosts")
-    told = f"removed the host {host} from {', '.join(removed)}"
-    show_done(told, {"host": host, "removed_from": removed}, as_json=as_json)
+        raise exception.NotFound(f"there is no host {host!r}; see roost-manage placement hosts")
+    done = f"removed the host {host} from {', '.join(removed)}"
+    show_done(done, {"host": host, "removed_from": removed}, as_json=as_json)
 
 
-def _home(deployment: Deployment, host: str) -> Cell | None:
+def _cell_of(deployment: Deployment, host: str) -> Cell | None:
     """Return the cell that the host is mapped to, or else one that it has reported to."""
     try:
         return deployment.cells.of_host(host)
@@ -51,7 +51,7 @@ def _home(deployment: Deployment, host: str) -> Cell | None:
 
 
 def _refuse_while_in_use(deployment: Deployment, cell: Cell, host: str, *, force: bool) -> None:
-    """Make sure that nothing is on the host, and nobody there to report it again.
+    """Make sure that the host has no instances, and that no roost-compute would report it again.
 
     :raises roost.exception.Conflict: saying what to do first
     """
@@ -59,7 +59,7 @@ def _refuse_while_in_use(deployment: Deployment, cell: Cell, host: str, *, force
     if is_up(deployment, cell, host) and not force:
         raise exception.Conflict(
             f"the {COMPUTE} of {host} counts as up, and would report again: stop it, and wait until"
-            " roost-manage service list shows it down, or say --force"
+            " roost-manage service list shows it down, or use --force"
         )
 
 
@@ -81,6 +81,6 @@ def _from_api_level(deployment: Deployment, host: str) -> list[str]:
         try:
             deployment.scheduler.update_aggregates(admin_context(), aggregates=left)
         except exception.Unavailable as error:
-            warn(f"the schedulers learn of its aggregates a little later: {error.message}")
+            warn(f"the schedulers receive the change of its aggregates later: {error.message}")
     removed = [f"the aggregate {aggregate.name}" for aggregate in left]
     return removed + (["the mapped hosts"] if unmapped else [])

@@ -1,4 +1,4 @@
-"""``roost-manage image``: the images of the local store; others have commands of their own."""
+"""``roost-manage image``: the images of the local store; other stores have their own commands."""
 
 import pathlib
 
@@ -18,7 +18,7 @@ _COLUMNS = ("id", "name", "status", "disk_format", "size", "hash_value", "min_ra
 
 @click.group()
 def image() -> None:
-    """Manage what servers boot from, in the local image store."""
+    """Manage the images of the local image store."""
 
 
 @image.command()
@@ -43,7 +43,7 @@ def add(
     properties: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Take FILE into the store under NAME."""
+    """Add FILE to the store under NAME."""
     with file.open("rb") as data:
         added = deployment.local_images.add(
             admin_context(),
@@ -71,7 +71,7 @@ def list_images(deployment: Deployment, *, as_json: bool) -> None:
 @json_option
 @pass_deployment
 def delete(deployment: Deployment, *, image_id: str, as_json: bool) -> None:
-    """Delete an image; servers that were made of it are not touched."""
+    """Delete an image; servers that were made from it are not touched."""
     deployment.local_images.delete(admin_context(), image_id)
     show_done(f"deleted the image {image_id}", {"id": image_id}, as_json=as_json)
 

@@ -1,4 +1,4 @@
-"""How commands answer: a table for people, JSON for programs."""
+"""The output of commands: a table for people, JSON for programs."""
 
 import datetime
 import json
@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-_WIDE: Final = 250  # columns of an output that is no terminal: nothing is wrapped for a program
+_WIDE: Final = 250  # columns if the output is not a terminal: programs get no wrapped lines
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 
@@ -37,16 +37,16 @@ def show_one(values: Mapping[str, Any], *, as_json: bool) -> None:
     _console().print(table)
 
 
-def show_done(told: str, values: Mapping[str, Any], *, as_json: bool) -> None:
-    """Say in a sentence what was done; in JSON, to what."""
+def show_done(done: str, values: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print what was done as a sentence; in JSON, print ``values``."""
     if as_json:
         _print_json(values)
     else:
-        click.echo(told)
+        click.echo(done)
 
 
 def warn(message: str) -> None:
-    """Say what is wrong, beside the answer."""
+    """Print a warning to standard error."""
     click.echo(message, err=True)
 
 

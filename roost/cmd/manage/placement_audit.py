@@ -1,4 +1,4 @@
-"""``roost-manage placement audit`` and ``heal``: claims against instances and what hosts count.
+"""``roost-manage placement audit`` and ``heal``: claims against instances and hosts' usage.
 
 ``audit`` compares them and changes nothing, ``heal`` makes them agree again.
 """
@@ -23,11 +23,11 @@ from roost.cmd.manage.output import json_option, show_rows, warn
 @json_option
 @pass_deployment
 def audit_placement(deployment: Deployment, *, verbose: bool, settle: float, as_json: bool) -> None:
-    """Compare claims with instances and with what hosts count as in use. Changes nothing.
+    """Compare claims with instances and with the usage of hosts. Changes nothing.
 
-    This is the part of roost-manage audit that is about placement; no host is asked. Exits with 0
-    when everything could be looked at and all counts are zero, else with 1; roost-manage placement
-    heal repairs what it finds.
+    This is the placement part of roost-manage audit; it calls no host. Exits with 0 when
+    everything could be checked and all counts are zero, else with 1; roost-manage placement
+    heal repairs the findings.
     """
     collect = collector(deployment, guests=False)
     tell(look(collect, settle=settle, kinds=PLACEMENT), verbose=verbose, as_json=as_json)
@@ -43,7 +43,7 @@ _COLUMNS: Final = ("instance", "host", "what", "why")
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @click.option(
     "--settle",
     type=click.FloatRange(min=0, min_open=True),
@@ -56,11 +56,10 @@ _COLUMNS: Final = ("instance", "host", "what", "why")
 def heal(deployment: Deployment, *, dry_run: bool, settle: float, as_json: bool) -> None:
     """Release claims of instances that do not exist, and restore those of instances without one.
 
-    Hosts that count something else as in use than their claims hold count anew. Hosts and
-    schedulers do most of this themselves, a little later; this is for hosts that report no more,
-    and for those who cannot wait. Instances being built or deleted are left alone: their claims
-    are seen to. Safe to repeat. It is the part of roost-manage audit --repair that is about
-    placement.
+    Recounts the usage of hosts that differs from the sum of their claims. Hosts and schedulers do
+    most of this themselves, a little later; this is for hosts that report no more, and for
+    operators who cannot wait. Instances being built or deleted are left alone: the daemons handle
+    their claims. Safe to repeat. It is the placement part of roost-manage audit --repair.
 
     Exits with 0 when nothing is left to be repaired, else with 1.
     """
@@ -74,7 +73,7 @@ def heal(deployment: Deployment, *, dry_run: bool, settle: float, as_json: bool)
         outcomes = list(mender.carry_out(repairs))
     _tell(outcomes, as_json=as_json)
     for what in report.unchecked:
-        warn(f"could not look at {what}")
+        warn(f"could not check {what}")
     if report.unchecked or not all(outcome.done for outcome in outcomes):
         click.get_current_context().exit(1)
 

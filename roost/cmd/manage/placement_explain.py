@@ -1,4 +1,4 @@
-"""``roost-manage placement explain``: where servers would go, or why nowhere. Claims nothing."""
+"""``roost-manage placement explain``: which hosts would be chosen, or why none. Claims nothing."""
 
 import collections
 from collections.abc import Mapping
@@ -19,20 +19,20 @@ _FILTERS: Final = ("filter", "asked", "refused", "reasons", "nearest_miss")
 
 
 @click.command()
-@click.option("--server", metavar="UUID", help="What was asked for this server, asked again.")
+@click.option("--server", metavar="UUID", help="Repeat the request of this server.")
 @click.option("--flavor", metavar="ID|NAME", help="Servers of this size.")
-@click.option("--image", metavar="ID|NAME", help="Made of this image. Default: of any.")
+@click.option("--image", metavar="ID|NAME", help="Made from this image. Default: any.")
 @click.option("--project", default="admin", show_default=True, help="For this project.")
 @click.option("--zone", help="In this availability zone.")
 @click.option("--host", help="On this host, if it passes all filters.")
-@click.option("--force", is_flag=True, help="On --host, if only it has the room.")
+@click.option("--force", is_flag=True, help="On --host, without filters if it has the capacity.")
 @click.option("--aggregate", metavar="ID|NAME|UUID", help="In this aggregate.")
 @click.option("--group", metavar="UUID", help="As members of this server group.")
 @click.option(
     "--network",
     metavar="NAME|none",
     multiple=True,
-    help="On this network; may be repeated. Default: the one that servers get that name none.",
+    help="On this network; may be repeated. Default: the default network.",
 )
 @click.option(
     "--hint",
@@ -42,7 +42,7 @@ _FILTERS: Final = ("filter", "asked", "refused", "reasons", "nearest_miss")
     help="A scheduler hint; may be repeated.",
 )
 @click.option(
-    "--count", type=click.IntRange(1), default=1, show_default=True, help="So many at once."
+    "--count", type=click.IntRange(1), default=1, show_default=True, help="Number of servers."
 )
 @json_option
 @pass_deployment
@@ -56,10 +56,10 @@ def explain(
     as_json: bool,
     **more: Any,
 ) -> None:
-    """Think a request for servers through: each filter in its order, then the best hosts.
+    """Simulate a request for servers: each filter in its order, then the best hosts.
 
-    Name a --flavor, and what else a user would ask for; or a --server, whatever its state. Options
-    that only roost-api reads otherwise ([pci] alias, [network] local_networks) must be as there.
+    Give a --flavor, and the other options of a request; or a --server, whatever its state. Options
+    that otherwise only roost-api reads ([pci] alias, [network] local_networks) must be as there.
 
     Exits with 0 when all servers would find a host, else with 1.
     """
@@ -139,7 +139,7 @@ def _as_json(found: Explanation, cells: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _where(place: Any, cells: Mapping[str, str]) -> dict[str, Any]:
-    """Return where a Selection or RankedHost is."""
+    """Return cell, host and node of a Selection or RankedHost."""
     return {
         "host": place.host,
         "node": place.node,

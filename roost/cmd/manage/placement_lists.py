@@ -1,4 +1,4 @@
-"""``roost-manage placement hosts`` and ``claims``: what the schedulers know."""
+"""``roost-manage placement hosts`` and ``claims``: the schedulers' hosts and claims."""
 
 import datetime
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from roost.context import admin_context
 from roost.db.api import aggregates
 from roost.objects import HostReport
 
-_SHARED: Final = ("vcpus", "memory_mb", "disk_gb")  # of which there may be given more than there is
+_SHARED: Final = ("vcpus", "memory_mb", "disk_gb")  # resources with overcommit
 _ALL: Final = (*_SHARED, "pcpus")
 _HOSTS_TABLE: Final = ("host", "cell", "zone", "enabled", "up", *_ALL, "reported_at")
 _HOSTS_JSON: Final = (
@@ -48,10 +48,10 @@ _CLAIMS_JSON: Final = (
 @json_option
 @pass_deployment
 def hosts(deployment: Deployment, *, as_json: bool) -> None:
-    """List the hosts that the schedulers know: whether they get servers, and what is claimed.
+    """List the hosts that the schedulers know: whether they get servers, and the claimed amounts.
 
-    What there is of a resource is as the host itself puts it: less what is reserved, times its
-    ratio. An aggregate may have set another ratio.
+    The total of a resource is that of the host: less the reserved amount, times the host's
+    allocation ratio. An aggregate may set another ratio.
     """
     found = deployment.answering_scheduler.all_hosts(admin_context())
     with deployment.api_database.read() as session:
@@ -69,7 +69,7 @@ def hosts(deployment: Deployment, *, as_json: bool) -> None:
 @json_option
 @pass_deployment
 def claims(deployment: Deployment, *, host: str | None, as_json: bool) -> None:
-    """List what is set aside on hosts, in order of instance.
+    """List the claims on hosts, in order of instance.
 
     A claim is reserved until its host has listed the instance, then confirmed.
     """

@@ -1,4 +1,4 @@
-"""The question that a request for servers puts to the schedulers: made up here, or stored."""
+"""Request specs for the schedulers: from command line options, or of an existing server."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _NO_NETWORK: Final = "none"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RequestOptions:
-    """What an operator asks for, by names and ids; ``hints`` are ``KEY=VALUE``."""
+    """The request of an operator, by names and ids; ``hints`` are ``KEY=VALUE``."""
 
     flavor: str
     image: str | None = None
@@ -37,7 +37,7 @@ class RequestOptions:
 
 
 def of_server(deployment: Deployment, uuid: str) -> RequestSpec:
-    """Return the question that was asked for a server, as it would be asked now.
+    """Return the request spec of a server, updated to now.
 
     :raises roost.exception.NotFound: when there is no such server
     """
@@ -50,7 +50,7 @@ def of_server(deployment: Deployment, uuid: str) -> RequestSpec:
 
 
 def of_options(deployment: Deployment, asked: RequestOptions, *, count: int) -> RequestSpec:
-    """Return the question that the API would ask for so many servers.
+    """Return the request spec that the API would make for ``count`` servers.
 
     :raises roost.exception.RoostError: when the API would refuse them
     """
@@ -76,7 +76,7 @@ def of_options(deployment: Deployment, asked: RequestOptions, *, count: int) -> 
 
 
 def _for_now(deployment: Deployment, spec: RequestSpec) -> RequestSpec:
-    """Leave out the cells that get no new servers, as super-conductors do."""
+    """Exclude the cells that get no new servers, as super-conductors do."""
     spec.ignore_cells = [cell.uuid for cell in deployment.cells.closed()]
     return spec
 
@@ -88,21 +88,21 @@ def _image(deployment: Deployment, name: str) -> ImageMeta:
     except exception.NotFound:
         named = [image for image in images.list_images(context) if image.name == name]
     if len(named) != 1:
-        told = "several images have" if named else "no image has"
-        raise exception.NotFound(f"{told} the name {name!r}; see roost-manage image list")
+        images = "several images have" if named else "no image has"
+        raise exception.NotFound(f"{images} the name {name!r}; see roost-manage image list")
     return named[0]
 
 
 def _place(deployment: Deployment, asked: RequestOptions) -> RequestedPlacement:
     if asked.force and not asked.host:
-        raise exception.Invalid("--force needs --host: filters are passed by on one host only")
+        raise exception.Invalid("--force needs --host: only a named host skips the filters")
     if asked.host:
         deployment.cells.of_host(asked.host)
     return RequestedPlacement(zone=asked.zone, host=asked.host, forced=asked.force)
 
 
 def _locality(deployment: Deployment, names: Sequence[str]) -> list[Locality]:
-    """Return the labels that networks need; without names, those of the default network."""
+    """Return the labels that networks require; without names, those of the default network."""
     known = networks.parse(deployment.conf.network.local_networks)
     ids = {network.name: network.id for network in known}
     if list(names) == [_NO_NETWORK]:
@@ -125,7 +125,7 @@ def _hints(asked: RequestOptions) -> dict[str, list[str]]:
 
 
 def _group(deployment: Deployment, hints: dict[str, list[str]]) -> ServerGroup | None:
-    """Return the group that is hinted at, without its members, as requests have it."""
+    """Return the group of the hints, without its members, as requests have it."""
     if GROUP not in hints:
         return None
     with deployment.api_database.read() as session:

@@ -1,4 +1,4 @@
-"""Which ways to place ``placement simulate`` compares, and how it tells what came of them."""
+"""The scheduler configurations that ``placement simulate`` compares, and its reports."""
 
 import csv
 import dataclasses
@@ -12,14 +12,14 @@ from roost.scheduler.drivers import Driver
 from roost.scheduler.simulation.report import Outline, Summary
 from roost.scheduler.simulation.study import StudyRun
 
-_WEIGHS_NOTHING: Final = "chance"  # a driver that no weigher makes a difference to
+_WEIGHS_NOTHING: Final = "chance"  # a driver that uses no weighers
 
 
 class _Scheduler:
-    """The options of ``[scheduler]``, some of them as the command line says."""
+    """The options of ``[scheduler]``, some of them overridden by the command line."""
 
-    def __init__(self, configured: Any, **told: Any) -> None:
-        self.__dict__.update(told)
+    def __init__(self, configured: Any, **overrides: Any) -> None:
+        self.__dict__.update(overrides)
         self._configured = configured
 
     def __getattr__(self, name: str) -> Any:
@@ -40,23 +40,23 @@ def ways(
     :raises roost.exception.Invalid: when a plug-in does not exist
     """
     weighed = _weighed(profiles, weights) or {_name(configured): {}}
-    told = {"filters": _split(filters)} if filters else {}
+    overrides = {"filters": _split(filters)} if filters else {}
     found = {}
     for driver in drivers or [configured.driver]:
         several = len(drivers) > 1 or driver != configured.driver
         for name, chosen in ({"": {}} if driver == _WEIGHS_NOTHING else weighed).items():
-            options = _Scheduler(configured, driver=driver, **told, **chosen)
+            options = _Scheduler(configured, driver=driver, **overrides, **chosen)
             parts = [driver if several or not name else "", name]
             found[" ".join(filter(None, parts))] = plugins.load_driver(options)
     return found
 
 
 def show(outline: Outline, runs: Mapping[str, StudyRun], *, as_json: bool) -> None:
-    """Print what holds whoever places, and then how each way did, side by side."""
+    """Print the outline of the study, and then the results of the runs, side by side."""
     if as_json:
         summaries = {name: dataclasses.asdict(run.summary) for name, run in runs.items()}
-        told = {"outline": dataclasses.asdict(outline), "runs": summaries}
-        show_one(told, as_json=True)
+        report = {"outline": dataclasses.asdict(outline), "runs": summaries}
+        show_one(report, as_json=True)
         return
     show_one(_outlined(outline), as_json=False)
     columns = {name: _figures(run.summary) for name, run in runs.items()}
@@ -69,7 +69,7 @@ def show(outline: Outline, runs: Mapping[str, StudyRun], *, as_json: bool) -> No
 
 
 def write(path: pathlib.Path, runs: Mapping[str, StudyRun]) -> None:
-    """Write how each way went over time, one after the other.
+    """Write the samples of each run over time, one run after the other.
 
     :raises OSError: when the file cannot be written
     """

@@ -1,4 +1,4 @@
-"""``roost-manage quota``: what projects are charged, and whether they have that."""
+"""``roost-manage quota``: shows the usage of projects, and audits it."""
 
 from typing import Final
 
@@ -16,18 +16,18 @@ _NAMES: Final = tuple(option.name for option in OPTIONS)
 
 @click.group()
 def quota() -> None:
-    """Look at what projects are charged and may have."""
+    """Show the usage and limits of projects, and audit the usage."""
 
 
 @quota.command()
 @click.argument("project")
-@click.option("--user", help="Show what this user has of it, and the limits that they meet.")
+@click.option("--user", help="Show the usage and the limits of this user.")
 @json_option
 @pass_deployment
 def show(deployment: Deployment, *, project: str, user: str | None, as_json: bool) -> None:
-    """Show what a project is charged, what it has, and its limits (-1: none).
+    """Show the recorded usage of a project, its actual usage, and its limits (-1: none).
 
-    What is limited for each server, group or user is not counted here.
+    Limits per server, group or user are not counted here.
     """
     if user:
         _show_user(deployment, project, user, as_json=as_json)
@@ -61,15 +61,15 @@ def _show_user(deployment: Deployment, project: str, user: str, *, as_json: bool
 
 
 @quota.command()
-@click.option("--repair", is_flag=True, help="Charge these projects for what they have.")
+@click.option("--repair", is_flag=True, help="Set the usage of these projects to the actual one.")
 @json_option
 @pass_deployment
 def audit(deployment: Deployment, *, repair: bool, as_json: bool) -> None:
-    """Find projects that are charged something else than their servers and groups add up to.
+    """Find projects whose recorded usage differs from the sum of their servers and groups.
 
-    They are compared at one moment, so nothing under way is found; and projects may go on using
-    their quota while they are counted anew. Exits with 0 when there are none (with --repair: any
-    more), else with 1.
+    Both are read at one moment, so running requests are not reported; and projects may go on using
+    their quota during a recount. Exits with 0 when there are none (with --repair: any more), else
+    with 1.
     """
     database = deployment.api_database
     with database.read() as session:
@@ -77,12 +77,12 @@ def audit(deployment: Deployment, *, repair: bool, as_json: bool) -> None:
     if repair:
         found = {project: _recount(database, project) for project in found}
     if as_json:
-        told = {project: difference._asdict() for project, difference in found.items()}
-        show_one({"differences": told, "repaired": repair}, as_json=True)
+        differences = {project: difference._asdict() for project, difference in found.items()}
+        show_one({"differences": differences, "repaired": repair}, as_json=True)
     elif found:
         show_rows(_table(found), ("project", "resource", "charged", "has"), as_json=False)
     else:
-        click.echo("all projects are charged for what they have")
+        click.echo("the usage of all projects is correct")
     if found and not repair:
         click.get_current_context().exit(1)
 

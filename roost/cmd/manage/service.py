@@ -14,7 +14,7 @@ _COLUMNS = ("cell", "binary", "host", "zone", "status", "state", "last_seen_up",
 
 @click.group()
 def service() -> None:
-    """See the daemons of the cells."""
+    """List the daemons of the cells."""
 
 
 @service.command("list")

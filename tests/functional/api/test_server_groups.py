@@ -127,7 +127,7 @@ def test_schedulers_that_are_away_keep_nobody_from_making_groups(world, caplog):
     world.scheduler.away = True
     with caplog.at_level(logging.WARNING):
         group = made(world.client)["id"]
-    assert f"server group {group}: no scheduler was told yet" in caplog.text
+    assert f"server group {group}: no scheduler was notified" in caplog.text
     world.scheduler.away = False
     assert members(world.client, group) == []
 

@@ -105,7 +105,7 @@ def test_a_request_that_takes_too_long_does_not_hold_up_the_stop(diary, caplog):
     daemon.start()
     daemon.stop(grace=0.05)
     assert diary.lines[-1] == "closed"
-    assert "work is under way after 0.05 s" in caplog.text
+    assert "work is still running after 0.05 s" in caplog.text
     server.answered.set()
 
 

@@ -192,7 +192,7 @@ def test_quotas_are_audited_and_counted_anew(manage, overcharged):
 
     manage("quota", "audit", "--repair")
 
-    assert "all projects are charged for what they have" in manage("quota", "audit").out
+    assert "the usage of all projects is correct" in manage("quota", "audit").out
 
 
 def test_the_quota_of_a_project_is_shown(manage, overcharged):
@@ -217,7 +217,7 @@ def test_an_audit_that_could_not_look_everywhere_exits_with_1(manage, cell1, dat
         table = cell_models.services
         session.execute(sa.update(table).values(forced_down=True))
 
-    assert "could not look at guests on host h1" in manage("audit", code=1).err
+    assert "could not check guests on host h1" in manage("audit", code=1).err
 
 
 def test_a_configuration_without_api_database_is_told(tmp_path):

@@ -51,8 +51,8 @@ def test_the_log_says_what_it_waits_for_and_why(stopping, caplog):
     caplog.set_level("INFO")
     waiting = StartupWait("roost-x", stopping=stopping, pause=Clock().pause)
     waiting.until([StartupCheck("the api database", Away(1))])
-    assert "roost-x waits for the api database, looks again in 1 s: nobody answers" in caplog.text
-    assert "roost-x: the api database is there now" in caplog.text
+    assert "roost-x waits for the api database, checks again in 1 s: nobody answers" in caplog.text
+    assert "roost-x: the api database is available now" in caplog.text
 
 
 def test_a_stop_ends_the_pause_at_once(stopping):
