@@ -96,10 +96,10 @@ class GuardedBus:
 
         :raises roost.exception.Unavailable: when it does not answer, or replies cannot reach us
         """
-        self.knock()
+        self.probe()
         self._bus.check_replies()
 
-    def knock(self) -> None:
+    def probe(self) -> None:
         """Ping the broker.
 
         :raises roost.exception.Unavailable: when it does not answer; this opens the breaker
@@ -209,7 +209,7 @@ class Cell:
         """The client of this cell's hosts; ``.on(host)`` names one."""
         return Compute(self.bus)
 
-    def knock(self) -> None:
+    def probe(self) -> None:
         """Ping database and bus; one that does not answer opens its breaker.
 
         An open breaker probes by itself.
@@ -217,7 +217,7 @@ class Cell:
         for part in (self.database, self._bus):
             if part is not None:
                 with contextlib.suppress(exception.Unavailable):
-                    part.knock()
+                    part.probe()
 
     def end_instance(self, context: RequestContext, instance_uuid: str) -> bool:
         """Ask an instance's host to delete it, or delete its row if it has none. Repeatable.

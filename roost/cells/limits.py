@@ -66,9 +66,9 @@ class HostCalls:
     def passing(self, host: str, project: str | None) -> Iterator[None]:
         """Admit one call, after queueing. An error is an answer; only after a timeout a host hangs.
 
-        :raises roost.exception.TooMany: when the project waits for many hosts all the time
+        :raises roost.exception.TooMany: when the project's calls fill its share for too long
         :raises roost.exception.Silent: when the host does not answer
-        :raises roost.exception.Away: when many wait for it all the time
+        :raises roost.exception.Away: when other calls fill the host's share, or all, for too long
         """
         breaker = self._breakers.setdefault(
             host, CircuitBreaker(f"the host {host}", clock=self._clock)

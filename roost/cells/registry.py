@@ -38,7 +38,7 @@ class Watch:
         self._cells = cells
         self._interval = interval
         self._stopping = threading.Event()
-        self._knocking: dict[str, futures.Future[Any]] = {}
+        self._probing: dict[str, futures.Future[Any]] = {}
 
     def start(self) -> None:
         """Probe until :meth:`close`, in a thread."""
@@ -47,17 +47,17 @@ class Watch:
     def close(self) -> None:
         self._stopping.set()
 
-    def knock(self) -> None:
+    def probe(self) -> None:
         """Start a probe of every cell without one under way; return at once."""
         for cell in self._cells():
-            waited_for = self._knocking.get(cell.uuid)
+            waited_for = self._probing.get(cell.uuid)
             if waited_for is None or waited_for.done():
-                self._knocking[cell.uuid] = concurrency.abandonable(cell.knock, name="roost-knock")
+                self._probing[cell.uuid] = concurrency.abandonable(cell.probe, name="roost-probe")
 
     def _run(self) -> None:
         while not self._stopping.wait(self._interval):
             try:
-                self.knock()
+                self.probe()
             except exception.Unavailable as error:
                 LOG.debug("the cell mappings cannot be read: %s", error.message)
             except Exception:
@@ -109,7 +109,7 @@ class Cells:
         """Return the cells that get no new instances."""
         return [cell for cell in self.all() if cell.mapping.disabled]
 
-    def away(self) -> list[Cell]:
+    def unavailable(self) -> list[Cell]:
         """Return the cells that are known to be unavailable."""
         return [cell for cell in self.all() if cell.is_unavailable]
 

@@ -44,7 +44,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
 
     def listen() -> None:
         listening.note(
-            database.now().timestamp(), hears=cells.consumer_state.received_within(silence.gap)
+            database.now().timestamp(), connected=cells.consumer_state.received_within(silence.gap)
         )
 
     return Daemon(

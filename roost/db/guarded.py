@@ -66,7 +66,7 @@ class GuardedDatabase(Database):
                     call.blame(error)
                 raise
 
-    def knock(self) -> None:
+    def probe(self) -> None:
         """Probe the database.
 
         :raises roost.exception.Unavailable: when it does not answer; this opens the breaker

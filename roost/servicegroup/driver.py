@@ -78,10 +78,10 @@ class ListeningTime:
         self._since: float | None = None
         self._noted_at: float | None = None
 
-    def note(self, now: float, *, hears: bool) -> None:
+    def note(self, now: float, *, connected: bool) -> None:
         """Note whether reports can be received now."""
         with self._lock:
-            if not hears:
+            if not connected:
                 self._since = None
             elif self._since is None or self._is_broken(now):
                 self._since = now

@@ -187,7 +187,7 @@ class LivenessReporter:
         slept = self._rolled_at is not None and roll.now - self._rolled_at > gap
         connected = any(roll.now - service.last_seen_up <= gap for service in roll.services)
         self._rolled_at = roll.now
-        self._listening.note(self._clock(), hears=connected and not slept)
+        self._listening.note(self._clock(), connected=connected and not slept)
         return connected and not slept
 
     def _report(self, liveness: CellLiveness) -> bool:

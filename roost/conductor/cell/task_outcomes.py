@@ -262,7 +262,7 @@ def _fault(instance_uuid: str, found: ObservedGuest) -> InstanceFault:
     return InstanceFault(
         instance_uuid=instance_uuid,
         code=500,
-        message=found.reason or "The guest of this server is gone from its host.",
+        message=found.reason or "The guest of this server was not found on its host.",
         details="; ".join(f"{each.host}: {each.details}" for each in failed) or None,
         host=found.host,
         created_at=utcnow(),

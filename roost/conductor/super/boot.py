@@ -97,8 +97,8 @@ class BootService:
         leased, spec = self._lease(request_uuid, instance_uuids, owner=owner)
         if spec is None:
             return
-        away = {cell.uuid for cell in self.cells.away() if not cell.mapping.disabled}
-        work = LeasedRequest(self, context, spec, owner, until=until, away=away, again=again)
+        down = {cell.uuid for cell in self.cells.unavailable() if not cell.mapping.disabled}
+        work = LeasedRequest(self, context, spec, owner, until=until, down=down, again=again)
         try:
             fresh = [
                 build_request
@@ -131,7 +131,7 @@ class BootService:
     ) -> list[BuildRequest]:
         """Place build requests; return those to be placed again, as their cell is unavailable."""
         closed = {cell.uuid for cell in self.cells.closed()}
-        work.spec.ignore_cells = sorted(closed | work.away)
+        work.spec.ignore_cells = sorted(closed | work.down)
         leased = self.event("super-conductor.lease", begun)
         asked = utcnow()
         uuids: list[str] = [build_request.instance_uuid for build_request in pending]
@@ -162,7 +162,7 @@ class BootService:
             for build_request, selections in zip(pending, chosen, strict=True)
         ]
         refused = [task for task in tasks if self._is_refused(task)]
-        work.away.update(task.chosen.cell_uuid for task in refused)
+        work.down.update(task.chosen.cell_uuid for task in refused)
         self._set_target_cells(work, {task.uuid: None for task in refused})
         return [task.build_request for task in refused]
 
@@ -173,7 +173,7 @@ class BootService:
         One that the scheduler sent to such a cell again, by its old claim, waits for its lease.
         """
         failure = _carry_out(PLACE, task)
-        again = task.chosen.cell_uuid in task.work.away
+        again = task.chosen.cell_uuid in task.work.down
         return isinstance(failure, exception.Unavailable) and not task.created and not again
 
     def _record_failures(
@@ -193,7 +193,7 @@ class BootService:
     def _wait_for_cells(self, work: "LeasedRequest", pending: Sequence[BuildRequest]) -> bool:
         """Leave build requests to the sweeper while an unavailable cell may have room for them."""
         age = self.database.now() - min(build_request.created_at for build_request in pending)
-        if not work.away or age.total_seconds() > self.boot_patience:
+        if not work.down or age.total_seconds() > self.boot_patience:
             return False
         LOG.info("request %s: waits for unavailable cells", work.spec.request_uuid)
         self._hand_back(work.owner)
@@ -258,7 +258,7 @@ class BootService:
 class LeasedRequest:
     """One request that one worker has leased; ``owner`` names its lease.
 
-    ``until``: when the lease ends, by ``boot_clock``. ``away``: the unavailable cells.
+    ``until``: when the lease ends, by ``boot_clock``. ``down``: the unavailable cells.
     """
 
     boots: BootService
@@ -266,7 +266,7 @@ class LeasedRequest:
     spec: RequestSpec
     owner: str
     until: float
-    away: set[str]
+    down: set[str]
     again: bool = False
     brought: set[tuple[str, str]] = dataclasses.field(default_factory=set)
 

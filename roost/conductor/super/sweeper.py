@@ -66,12 +66,12 @@ class SuperSweeper:
 
     def take_up_requests(self) -> None:
         """Build waiting requests, except those that an unavailable cell may have already."""
-        away = self._unreadable()
+        unreadable = self._unreadable()
         with self.database.read() as session:
             waiting = build_requests.list_waiting(
                 session,
                 older_than=datetime.timedelta(seconds=self.patience),
-                but_not_for=away,
+                but_not_for=unreadable,
             )
         for request_uuid, found in itertools.groupby(
             waiting, lambda build_request: build_request.request_uuid
@@ -97,10 +97,10 @@ class SuperSweeper:
 
         Deletes for unavailable cells stay queued.
         """
-        away, marker, queued = self._unreadable(), 0, set()
+        unreadable, marker, queued = self._unreadable(), 0, set()
         while True:
             with self.database.read() as session:
-                page = instance_mappings.list_queued(session, marker=marker, but_not_in=away)
+                page = instance_mappings.list_queued(session, marker=marker, but_not_in=unreadable)
             if not page:
                 break
             marker = page[-1][0]

@@ -41,13 +41,13 @@ class Mute(RecordingBus):
 
 def test_a_cell_that_answers_stays_as_it_is(database):
     cell = a_cell(database)
-    cell.knock()
+    cell.probe()
     assert not cell.is_unavailable
 
 
 def test_a_database_that_is_gone_is_known_to_be_away_before_anybody_asks_for_it(tmp_path):
     cell = a_cell(Database(f"sqlite:///{tmp_path}/no/such/folder.sqlite"))
-    cell.knock()
+    cell.probe()
     assert cell.is_unavailable
     assert not cell.is_readable
     cell.close()
@@ -57,7 +57,7 @@ def test_a_bus_that_is_gone_is_known_to_be_away_before_anybody_sends_something(d
     bus = Mute()
     bus.refuse.set()
     cell = a_cell(database, bus)
-    cell.knock()
+    cell.probe()
     assert cell.is_unavailable
     assert cell.is_readable
     cell.close()
@@ -72,7 +72,7 @@ def test_one_that_does_not_answer_is_waited_for_once_and_keeps_nobody_else_waiti
     watch = Watch(lambda: [silent, gone], interval=0.01)
     watch.start()
     assert _comes_true(lambda: gone.is_unavailable and mute.asked)
-    watch.knock()
+    watch.probe()
     assert not silent.is_unavailable
     assert mute.asked == 1
     mute.refuse.set()

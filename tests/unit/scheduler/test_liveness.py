@@ -25,11 +25,11 @@ class Scheduler:
     def restart(self):
         self.__init__(self.database, self.clock)
 
-    def live(self, seconds, *cells, hears=True):
-        """Pass seconds, in which it hears, or not, and cells and their hosts report."""
+    def live(self, seconds, *cells, connected=True):
+        """Pass seconds, in which it connected, or not, and cells and their hosts report."""
         for _ in range(seconds):
             self.clock.pass_(1)
-            self.listening.note(self.clock.now.timestamp(), hears=hears)
+            self.listening.note(self.clock.now.timestamp(), connected=connected)
             for cell in cells:
                 self.report(cell)
                 self.tell(cell)
@@ -71,13 +71,13 @@ def test_a_cell_that_falls_silent_while_we_listen_is_down(scheduler):
 def test_while_we_are_deaf_everybody_stays_as_they_were(scheduler):
     scheduler.live(61, CELL1)
     scheduler.up()
-    scheduler.live(1000, hears=False)
+    scheduler.live(1000, connected=False)
     assert scheduler.up() == {CELL1}
 
 
 def test_cells_get_their_whole_time_when_we_hear_again(scheduler):
     scheduler.live(50)
-    scheduler.live(1000, hears=False)
+    scheduler.live(1000, connected=False)
     scheduler.live(60)
     assert scheduler.up() == {CELL1, CELL2}
     scheduler.live(2, CELL2)
@@ -86,7 +86,7 @@ def test_cells_get_their_whole_time_when_we_hear_again(scheduler):
 
 def test_hosts_get_their_whole_time_when_we_hear_again(scheduler):
     """Their cells tell of them; they themselves do not report."""
-    scheduler.live(1000, hears=False)
+    scheduler.live(1000, connected=False)
     for _ in range(12):
         scheduler.live(10)
         scheduler.tell(CELL1)

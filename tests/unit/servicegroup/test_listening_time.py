@@ -10,9 +10,9 @@ def listening():
     return ListeningTime(gap=10)
 
 
-def note(listening, *times, hears=True):
+def note(listening, *times, connected=True):
     for now in times:
-        listening.note(now, hears=hears)
+        listening.note(now, connected=connected)
 
 
 def test_time_counts_from_the_first_note(listening):
@@ -22,7 +22,7 @@ def test_time_counts_from_the_first_note(listening):
 
 def test_a_moment_without_hearing_ends_it(listening):
     note(listening, 100, 105)
-    note(listening, 106, hears=False)
+    note(listening, 106, connected=False)
     assert listening.seconds(106) == 0
     note(listening, 107, 110)
     assert listening.seconds(110) == 3
