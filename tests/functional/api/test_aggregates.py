@@ -219,7 +219,7 @@ def test_schedulers_that_are_away_learn_it_later(world, create, caplog):
     assert _show(world.client, path)["hosts"] == ["h1"]
     warnings = [one for one in caplog.records if one.levelno == logging.WARNING]
     assert len(warnings) == 2
-    assert "the schedulers do not know yet" in caplog.text
+    assert "the schedulers were not notified" in caplog.text
 
 
 @pytest.mark.parametrize(
