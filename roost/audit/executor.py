@@ -273,7 +273,7 @@ class RepairExecutor:
         return _swapped(repair, "left to the next super-conductor", done=done)
 
     def _remap(self, repair: Repair) -> RepairOutcome:
-        if repair.before is not None and self._lives_in(repair.before, repair.subject):
+        if repair.before is not None and self._is_in(repair.before, repair.subject):
             return RepairOutcome(repair, NO_LONGER_SO)
         done = self._write(
             lambda session: api_level.move(
@@ -282,7 +282,7 @@ class RepairExecutor:
         )
         return _swapped(repair, "mapped", done=done)
 
-    def _lives_in(self, cell_uuid: str, uuid: str) -> bool:
+    def _is_in(self, cell_uuid: str, uuid: str) -> bool:
         try:
             cell = self._cells.get(cell_uuid)
         except exception.NotFound:  # that cell was deleted
@@ -299,7 +299,7 @@ class RepairExecutor:
             known = in_cell.knows(session, repair.subject)
         if not known:
             advice = "delete it as its user would, unless that cell's database is to be restored"
-            why = f"{repair.why}, and never did; {advice}"
+            why = f"{repair.why}, and never was; {advice}"
             return RepairOutcome(repair, LEFT_ALONE, done=False, why=why)
         done = deleted and self._write(
             lambda session: api_level.forget_deleted(session, repair.subject, cell_uuid=cell_uuid)

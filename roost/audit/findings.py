@@ -62,7 +62,7 @@ def stray_claims(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
             if live[uuid].host is None and live[uuid].vm_state == states.ERROR:
                 yield uuid, host, f"has a claim on {host}, but is in ERROR without a host"
         elif uuid not in snapshot.build_requests and not _unknown(snapshot, uuid):
-            yield uuid, host, f"has a claim on {host}, but does not live"
+            yield uuid, host, f"has a claim on {host}, but does not exist"
 
 
 def stray_ports(snapshot: Snapshot) -> Iterator[ServerPort]:
@@ -119,11 +119,11 @@ def _quota_differs(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 def _ports_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for port, instance in snapshot.orphaned_ports:
-        yield port, f"is kept for instance {instance}, which does not live"
+        yield port, f"is kept for instance {instance}, which does not exist"
     for stray in stray_ports(snapshot):
         yield (
             stray.id,
-            f"is bound in Neutron for instance {stray.instance_uuid}, which does not live",
+            f"is bound in Neutron for instance {stray.instance_uuid}, which does not exist",
         )
 
 
@@ -133,7 +133,7 @@ def _guests_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         if cell not in snapshot.unknown_cells:
             for uuid in guests:
                 if (uuid, cell) not in live:
-                    yield uuid, f"runs on {host}, but does not live in that cell"
+                    yield uuid, f"runs on {host}, but is not in that cell"
 
 
 def _instances_without_guest(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
@@ -163,21 +163,21 @@ def _instances_in_two_cells(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         cells[instance.uuid].append(instance.cell_uuid)
     for uuid, found in cells.items():
         if len(found) > 1:
-            yield uuid, f"lives in the cells {' and '.join(sorted(found))}"
+            yield uuid, f"is in the cells {' and '.join(sorted(found))}"
 
 
 def _instances_without_mapping(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for instance in snapshot.instances:
         mapping = snapshot.mappings.get(instance.uuid)
         if mapping is None:
-            yield instance.uuid, f"lives in cell {instance.cell_uuid}, but is not mapped"
+            yield instance.uuid, f"is in cell {instance.cell_uuid}, but is not mapped"
         elif mapping.cell_uuid is None and instance.uuid not in snapshot.build_requests:
             why = "but is mapped to none, and has no build request"
-            yield instance.uuid, f"lives in cell {instance.cell_uuid}, {why}"
+            yield instance.uuid, f"is in cell {instance.cell_uuid}, {why}"
         elif mapping.cell_uuid not in (instance.cell_uuid, None):
             yield (
                 instance.uuid,
-                f"lives in cell {instance.cell_uuid}, but is mapped to {mapping.cell_uuid}",
+                f"is in cell {instance.cell_uuid}, but is mapped to {mapping.cell_uuid}",
             )
 
 
@@ -188,7 +188,7 @@ def _mappings_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         if uuid in live or mapping.queued_for_delete or _unknown(snapshot, uuid):
             continue
         if mapping.cell_uuid is not None:
-            yield uuid, f"is mapped to cell {mapping.cell_uuid}, but does not live there"
+            yield uuid, f"is mapped to cell {mapping.cell_uuid}, but is not there"
         elif uuid not in snapshot.build_requests:
             yield uuid, "is mapped to no cell, and has no build request"
 
