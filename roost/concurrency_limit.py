@@ -12,7 +12,7 @@ class Refused(enum.Enum):
     """Why there is no slot."""
 
     SHARE = "the holder has its share"
-    FULL = "all places are taken"
+    FULL = "all slots are in use"
 
 
 class ConcurrencyLimit(Generic[H]):

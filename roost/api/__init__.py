@@ -7,11 +7,11 @@ handler; ``faults.py`` converts the exceptions of all of them to HTTP errors.
 Resources are in ``compute/``, ``servers/`` and ``legacy/``: a module has a resource's policies,
 schemas, views, handlers and routes. ``networking/`` has the API's side of the network drivers.
 
-- ``app.py``: the WSGI application; ``dependencies.py``: what handlers use, and their options
-- ``route.py``: a row of the table; ``request.py``: what a handler gets and returns
+- ``app.py``: the WSGI application; ``dependencies.py``: dependencies and options of handlers
+- ``route.py``: a row of the table; ``request.py``: requests and answers of handlers
 - ``policies.py``: the table of policies; ``policy.py``: roles, and the check by oslo.policy
 - ``validation.py``: JSON Schema of bodies and queries; ``pagination.py``: pages, links, times
-- ``microversions.py``: negotiation; ``microversion_history.py``: what each version changed
+- ``microversions.py``: negotiation; ``microversion_history.py``: the changes of each
 - ``keystone_auth.py``: authentication by tokens
 - ``locator.py``: finds a server's cell; ``gather.py``: asks many cells at once
 - ``service_catalog.py``: where Glance and Neutron are; ``images.py``: which images callers see

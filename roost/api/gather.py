@@ -21,7 +21,7 @@ class Gathered(Generic[T]):
     """The answers of the available cells, in order of the cells, and the unavailable cells."""
 
     answers: list[tuple[Cell, T]]
-    away: list[Cell]
+    unavailable: list[Cell]
 
 
 class Gatherer:
@@ -46,14 +46,14 @@ class Gatherer:
             for cell in cells
         ]
         until = time.monotonic() + self._timeout
-        answers, away = [], []
+        answers, unavailable = [], []
         for cell, future in asked:
             try:
                 answers.append((cell, _result(cell, future, until, functools.partial(work, cell))))
             except (exception.Unavailable, futures.TimeoutError) as error:
                 LOG.info("skipping the %s: %s", cell, error or type(error).__name__)
-                away.append(cell)
-        return Gathered(answers, away)
+                unavailable.append(cell)
+        return Gathered(answers, unavailable)
 
 
 def _result(cell: Cell, future: futures.Future[T] | None, until: float, work: Callable[[], T]) -> T:

@@ -53,7 +53,7 @@ def _in_project(role: str) -> str:
 
 
 RULES = [
-    _role(CONTEXT_IS_ADMIN, "role:admin", "Administrators; the check is_admin:True asks it, too."),
+    _role(CONTEXT_IS_ADMIN, "role:admin", "Administrators; the check is_admin:True uses it, too."),
     _role("admin_api", ADMIN, "The same; for policy files that name it."),
     _role("admin_or_owner", _ADMIN_OR_OWNER, "Not used; for policy files that name it."),
     _role("project_manager_api", _in_project("manager"), "Managers of the owning project."),

@@ -306,7 +306,7 @@ PAGE: Final[Document] = {"limit": WHOLE_NUMBER, "marker": TEXT}
 ANY_QUERY: Final = Schema({1: query({}), ALL_STRICT: query({}, strict=True)})
 
 
-BEFORE_SINCE: Final = 66  # since 2.66 lists can be asked for changes before a time
+BEFORE_SINCE: Final = 66  # since 2.66 lists have the filter changes-before
 _END_OF_SECOND: Final = 999_999  # microseconds
 
 

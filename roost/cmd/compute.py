@@ -43,7 +43,7 @@ TASKS: Final = 16
 REPORTS: Final = 3  # heartbeats per report to the scheduler when nothing changes
 TICK: Final = 0.5  # seconds between two checks whether to report to the scheduler or the cell
 WATCH: Final = 2.0  # seconds between two checks of guests of abandoned builds
-SETTLE: Final = 10.0  # seconds between two queries for instances that no message mentions
+SETTLE: Final = 10.0  # seconds between two queries for instances that wait for a message
 TIDY: Final = 600.0  # seconds between two searches for files that no guest needs any more
 
 

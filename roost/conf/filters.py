@@ -59,7 +59,7 @@ OPTIONS = [
         "metrics_weights",
         default=[],
         help="Filter and weigher metrics: names of metrics that hosts measure, each with its ratio,"
-        " such as cpu.percent=-0.01. Set it where hosts measure metrics, see [compute].",
+        " such as cpu.percent=-0.01. Set it where hosts measure any: see [compute].",
     ),
     cfg.BoolOpt(
         "metrics_required",

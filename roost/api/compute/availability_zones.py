@@ -78,7 +78,7 @@ class Zones:
         cells = [cell for cell in self._cells.all() if not cell.is_cell0]
         gathered = self._gatherer.from_each(cells, _own_zones)
         own = {host: zone for _, some in gathered.answers for host, zone in some.items()}
-        return {*(own | zones).values()}, not gathered.away
+        return {*(own | zones).values()}, not gathered.unavailable
 
     def check_moves(self, session: Session, change: aggregates.AggregateChange) -> None:
         """Make sure that a change moves no server to another zone.
@@ -99,7 +99,7 @@ class Zones:
         )
         if any(moves for _, moves in gathered.answers):
             raise HoldServers("One or more hosts contain instances in this zone")
-        if gathered.away:
+        if gathered.unavailable:
             raise exception.Unavailable("not all cells report whether their hosts have servers")
 
 

@@ -74,7 +74,7 @@ RULES = [
 
 
 PAGES: Final = 33
-UUIDS: Final = 53  # since 2.53 ids are uuids, and queries do what paths did before
+UUIDS: Final = 53  # since 2.53 ids are uuids, and queries replace paths
 
 _SERVERS: dict[str, Any] = {"with_servers": {"type": "string", "enum": BOOLEAN["enum"]}}
 _LIST: dict[str, Any] = {**PAGE, **_SERVERS, "hypervisor_hostname_pattern": TEXT}

@@ -95,11 +95,11 @@ class FoundServices:
     """The daemons of the available cells, and the unavailable cells."""
 
     seen: Sequence[ServiceState]
-    away: Sequence[Cell]
+    unavailable: Sequence[Cell]
 
     def raise_if_unavailable(self) -> None:
         """Raise :class:`roost.exception.Unavailable` if a cell could not be searched."""
-        if self.away:
+        if self.unavailable:
             raise exception.Unavailable("not all cells report their daemons")
 
 
@@ -128,8 +128,8 @@ class ServiceReader:
             return self.see(cell, roll)
 
         cells = [cell for cell in self._cells.all() if not cell.is_cell0]
-        gathered = self._gatherer.from_each(cells, of_cell)
-        return FoundServices([seen for _, some in gathered.answers for seen in some], gathered.away)
+        found = self._gatherer.from_each(cells, of_cell)
+        return FoundServices([one for _, some in found.answers for one in some], found.unavailable)
 
     def see(self, cell: Cell, roll: rows.RollCall) -> list[ServiceState]:
         """Return the daemons of a roll call with their liveness."""
@@ -158,7 +158,7 @@ class Services:
         found = self._daemons.find(host=host, binary=binary)
         shown = self._views(found.seen, call)
         if call.version >= servers_views.SINCE and binary in (None, views.COMPUTE):
-            shown += [self._unreachable(one) for one in self._hosts_of(found.away, host)]
+            shown += [self._unreachable(one) for one in self._hosts_of(found.unavailable, host)]
         if host in (None, views.SCHEDULERS) and binary in (None, views.SCHEDULER):
             shown.append(self._schedulers(call))
         return Answer({"services": [_as_asked(one, asked) for one in shown]})
@@ -237,9 +237,9 @@ class Services:
         """Return the hosts of unavailable cells, from the host mappings."""
         if not cells:
             return []
-        away = {cell.uuid for cell in cells}
+        unavailable = {cell.uuid for cell in cells}
         with self._dependencies.api_database.read() as session:
-            mapped = [one for one in cell_rows.list_hosts(session) if one.cell_uuid in away]
+            mapped = [one for one in cell_rows.list_hosts(session) if one.cell_uuid in unavailable]
         return [one.host for one in mapped if host in (None, one.host)]
 
     def _identified(self, call: Call) -> ServiceState:

@@ -27,8 +27,8 @@ SHOW_POLICY = "os_compute_api:os-simple-tenant-usage:show"
 _USAGE = "/os-simple-tenant-usage"
 
 RULES = [
-    rule(LIST_POLICY, ADMIN, "Show what all projects have used over some time.", f"GET {_USAGE}"),
-    rule(SHOW_POLICY, READER, "Show what one project has used.", f"GET {_USAGE}/{{project_id}}"),
+    rule(LIST_POLICY, ADMIN, "Show the usage of all projects in a period.", f"GET {_USAGE}"),
+    rule(SHOW_POLICY, READER, "Show the usage of one project.", f"GET {_USAGE}/{{project_id}}"),
 ]
 
 
@@ -169,14 +169,14 @@ class TenantUsage:
         for _, project in asked.answers:
             if project is not None and project_id in (None, project):
                 return project, marker
-        if asked.away:
+        if asked.unavailable:
             raise exception.Unavailable("not all cells report their usage")
         raise exception.Invalid(f"marker [{marker}] not found")
 
     def _gather(self, work: Callable[[Cell], T]) -> Gathered[T]:
         cells = [cell for cell in self._cells.all() if not cell.is_cell0]
         gathered = self._gatherer.from_each(cells, work)
-        if gathered.away and not self._partial:
+        if gathered.unavailable and not self._partial:
             raise exception.Unavailable("not all cells report their usage")
         return gathered
 

@@ -1,4 +1,4 @@
-"""Hosts (``/os-hosts``), until 2.42: daemons by host, and what each project uses of a host."""
+"""Hosts (``/os-hosts``), until 2.42: daemons by host, and the usage of a host by project."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -30,9 +30,9 @@ _ALL = "/os-hosts"
 _ONE = f"{_ALL}/{{host_name}}"
 
 RULES = [
-    rule(LIST_POLICY, ADMIN, "List hosts, with what runs on them.", f"GET {_ALL}", formerly=_ROOT),
+    rule(LIST_POLICY, ADMIN, "List hosts, with their daemons.", f"GET {_ALL}", formerly=_ROOT),
     rule(
-        SHOW_POLICY, ADMIN, "Show what a host has, and who uses it.", f"GET {_ONE}", formerly=_ROOT
+        SHOW_POLICY, ADMIN, "Show a host, and its usage by project.", f"GET {_ONE}", formerly=_ROOT
     ),
     rule(UPDATE_POLICY, ADMIN, "Enable a host, or maintain it.", f"PUT {_ONE}", formerly=_ROOT),
     rule(START_POLICY, ADMIN, "Start a host.", f"GET {_ONE}/startup", formerly=_ROOT),

@@ -134,7 +134,7 @@ class ServerExternalEvents:
                 by_cell[cell_uuid].append(server)
         asked = [self._dependencies.cells.get(cell_uuid) for cell_uuid in by_cell]
         found = self._gatherer.from_each(asked, lambda cell: _hosts(cell, by_cell[cell.uuid]))
-        for cell in found.away:
+        for cell in found.unavailable:
             locations |= dict.fromkeys(by_cell[cell.uuid], ServerLocation())
         for cell, hosts in found.answers:
             locations |= {server: ServerLocation(cell, host) for server, host in hosts.items()}

@@ -302,7 +302,7 @@ class ServerLists:
         gathered = self._gatherer.from_each(
             self._dependencies.cells.all(), lambda cell: _from_cell(cell, wanted, after, limit)
         )
-        unreachable = self._unreachable(call, wanted, gathered.away, limit)
+        unreachable = self._unreachable(call, wanted, gathered.unavailable, limit)
         placed = {found.uuid for _, page in gathered.answers for found in page}
         waiting = [found for found in requests if found.uuid not in placed | unreachable.keys()]
         pages: list[list[tuple[Cell | None, ListedInstance]]] = [

@@ -22,7 +22,7 @@ settle_option = click.option(
     type=click.FloatRange(0),
     default=3.0,
     show_default=True,
-    help="Seconds until the second look: only what is seen twice counts. 0: look once.",
+    help="Seconds until the second check: only findings of both count. 0: check once.",
 )
 
 

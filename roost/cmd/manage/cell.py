@@ -180,8 +180,8 @@ def delete(deployment: Deployment, *, name: str, force: bool, as_json: bool) -> 
         if (hosts or instances) and not force:
             raise exception.Conflict(
                 f"the cell {found.name} still has {hosts} hosts and {instances} instances mapped"
-                " to it: delete the instances first; --force removes the mappings of the hosts"
-                " and of the remaining instances"
+                " to it: delete the instances first; --force removes the mappings of hosts, and"
+                " remaining instances become unreachable"
             )
         cells.delete(session, found.uuid)
     try:

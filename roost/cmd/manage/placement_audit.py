@@ -49,7 +49,7 @@ _COLUMNS: Final = ("instance", "host", "what", "why")
     type=click.FloatRange(min=0, min_open=True),
     default=3.0,
     show_default=True,
-    help="Seconds until the second look: only what is seen twice is repaired.",
+    help="Seconds until the second check: only findings of both are repaired.",
 )
 @json_option
 @pass_deployment

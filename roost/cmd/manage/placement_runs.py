@@ -116,7 +116,7 @@ def _figures(summary: Summary) -> dict[str, str]:
         "VMs placed": f"{summary.placed:,}",
         "VMs failed": f"{summary.failed:,}",
         **{f"  {reason}": f"{count:,}" for reason, count in summary.reasons.items()},
-        **{f"  {name} they asked for": f"{x:,.0f}" for name, x in summary.failed_amounts.items()},
+        **{f"  {name} requested": f"{x:,.0f}" for name, x in summary.failed_amounts.items()},
         "hosts in use, mean": f"{summary.hosts_used_mean:,.1f}",
         "hosts in use, peak": f"{summary.hosts_used_peak:,}",
         "hosts in use, times the bound": f"{summary.hosts_over_bound:.3f}",

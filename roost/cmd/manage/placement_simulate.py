@@ -77,7 +77,7 @@ def _sizes(_context: click.Context, _option: click.Parameter, value: str | None)
     multiple=True,
     metavar="FOR=NAME",
     callback=_pairs,
-    help=f"What a column is for: {', '.join(trace.COLUMNS)}. Others are found by their names.",
+    help=f"The column of a field: {', '.join(trace.COLUMNS)}. Others are found by name.",
 )
 @click.option(
     "--group-policy",
@@ -89,7 +89,7 @@ def _sizes(_context: click.Context, _option: click.Parameter, value: str | None)
     "--reference",
     metavar="CORES,RAM[,DISK]",
     callback=_sizes,
-    help="What of a host this VM cannot use counts as stranded. Left out: the median VM.",
+    help="Capacity that this VM cannot use counts as stranded. Left out: the median VM.",
 )
 @click.option("--since", type=float, help="Count from then on. Left out: 0, or the first arrival.")
 @click.option("--until", type=float, help="Count until then. Left out: the last arrival.")

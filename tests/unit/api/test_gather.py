@@ -38,14 +38,14 @@ def test_a_cell_that_hangs_costs_one_bounded_wait(executor):
     gatherer = Gatherer(executor, timeout=0.05)
     gathered = gatherer.from_each([ONE, TWO], lambda cell: cell is TWO or hang.wait(10))
     assert gathered.answers == [(TWO, True)]
-    assert gathered.away == [ONE]
+    assert gathered.unavailable == [ONE]
     hang.set()
 
 
 def test_a_cell_that_is_known_to_be_away_is_not_asked(executor):
     asked = []
     gathered = Gatherer(executor, timeout=10).from_each([NamedCell("three", False)], asked.append)
-    assert [cell.name for cell in gathered.away] == ["three"]
+    assert [cell.name for cell in gathered.unavailable] == ["three"]
     assert asked == []
 
 
@@ -56,7 +56,7 @@ def test_nobody_waits_on_for_a_cell_that_is_given_up_meanwhile(executor):
         cell.is_readable = False
         return hang.wait(60)
 
-    assert Gatherer(executor, timeout=60).from_each([four], abandon).away == [four]
+    assert Gatherer(executor, timeout=60).from_each([four], abandon).unavailable == [four]
     hang.set()
 
 
@@ -64,7 +64,7 @@ def test_a_cell_that_fails_is_away(executor):
     def fail(_cell):
         raise exception.Unavailable("no route")
 
-    assert Gatherer(executor, timeout=10).from_each([ONE], fail).away == [ONE]
+    assert Gatherer(executor, timeout=10).from_each([ONE], fail).unavailable == [ONE]
 
 
 def test_a_cell_is_not_blamed_for_want_of_threads():
