@@ -72,12 +72,12 @@ def operator(conf: cfg.ConfigOpts) -> Operator:
         return Operator(domain=conf.guest_data.dhcp_domain, vendor_data=None)
     path = conf.guest_data.vendor_data_file
     try:
-        vendor_data = json.loads(pathlib.Path(path).read_text()) if path else {}
+        static = json.loads(pathlib.Path(path).read_text()) if path else {}
     except (OSError, ValueError) as error:
         raise exception.Invalid(f"[guest_data] vendor_data_file {path}: {error}") from error
-    if not isinstance(vendor_data, dict):
+    if not isinstance(static, dict):
         raise exception.Invalid(f"[guest_data] vendor_data_file {path} is no JSON object")
-    return Operator(domain=conf.guest_data.dhcp_domain, vendor_data=vendor_data)
+    return Operator(domain=conf.guest_data.dhcp_domain, vendor_data=static)
 
 
 def vendors(conf: cfg.ConfigOpts) -> Vendors:
