@@ -202,7 +202,7 @@ class Internal(RoostError):
 class BuildFailed(RoostError):
     """A build failed on its host; ``reschedulable`` says whether another host may succeed.
 
-    If none can, the user's request is the cause, so the message is for users. ``told``: the
+    If none can, the user's request is the cause, so the message is for users. ``user_reason``: the
     message for users about a reschedulable failure, if all hosts fail.
     """
 
@@ -213,19 +213,19 @@ class BuildFailed(RoostError):
         message: str = "",
         *,
         reschedulable: bool = True,
-        told: str | None = None,
+        user_reason: str | None = None,
         **details: Any,
     ) -> None:
-        super().__init__(message, reschedulable=reschedulable, told=told, **details)
+        super().__init__(message, reschedulable=reschedulable, user_reason=user_reason, **details)
         self.reschedulable = reschedulable
-        self.told = told
+        self.user_reason = user_reason
         self.for_users = not reschedulable
 
 
 def reason(error: Exception) -> str:
     """Return the reason for users: the message if it is for them, else a generic one."""
-    if isinstance(error, BuildFailed) and error.told:
-        return error.told
+    if isinstance(error, BuildFailed) and error.user_reason:
+        return error.user_reason
     if isinstance(error, RoostError) and error.for_users and error.message:
         return error.message
     return _UNREACHABLE if isinstance(error, Unavailable) else _FAILED

@@ -150,7 +150,9 @@ def carry_out(build: Build, flow: Flow[Build]) -> None:
     except exception.BuildFailed as error:
         LOG.warning("%s failed on %s: %s", build, build.host.name, error.message)
         _count_failure(build, reschedulable=error.reschedulable)
-        hand_back(build, error.message, reschedulable=error.reschedulable, for_user=error.told)
+        hand_back(
+            build, error.message, reschedulable=error.reschedulable, for_user=error.user_reason
+        )
     except Exception as error:
         LOG.exception("%s failed on %s", build, build.host.name)
         _count_failure(build, reschedulable=True)
@@ -169,7 +171,7 @@ def hand_back(build: Build, why: str, *, reschedulable: bool, for_user: str | No
     build.host.leases.leave(build.lease)  # if the cast is lost, the cell acts when the lease ends
     build.host.tracker.expect(build.uuid)  # until its row was read again: a cast may be lost
     conductor = build.host.conductor
-    again = functools.partial(conductor.build_instances, told=for_user)
+    again = functools.partial(conductor.build_instances, user_reason=for_user)
     request = again if reschedulable else conductor.abandon_build
     send = functools.partial(
         request,

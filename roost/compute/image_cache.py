@@ -242,7 +242,7 @@ def _failed(
     return exception.BuildFailed(
         f"Image {image.id} ({image.name}) cannot be fetched: {error.message}",
         reschedulable=reschedulable,
-        told=for_user,
+        user_reason=for_user,
     )
 
 

@@ -354,7 +354,7 @@ class Reconciler:
     def _ask(
         self, context: RequestContext, uuids: Iterable[str], *, and_others_here: bool = False
     ) -> list[InstanceLocation]:
-        return self._host.conductor.whereabouts(
+        return self._host.conductor.locate_instances(
             context,
             host=self._host.name,
             instance_uuids=list(uuids),

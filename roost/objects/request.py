@@ -9,16 +9,16 @@ from roost.objects import base
 class TriedHost(base.RoostObject):
     """A host where a build of an instance failed, and why.
 
-    ``reason`` is for administrators, ``told`` is the users' text (None: only that it failed).
+    ``reason`` is for administrators, ``user_reason`` for users (None: only that it failed).
     """
 
-    # 1.1: told
+    # 1.1: user_reason
     VERSION = "1.1"
     fields = {
         "host": fields.StringField(),
         "node": fields.StringField(nullable=True),
         "reason": fields.StringField(),
-        "told": fields.StringField(nullable=True, default=base.NOTHING),
+        "user_reason": fields.StringField(nullable=True, default=base.NOTHING),
     }
 
 

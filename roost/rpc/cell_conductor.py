@@ -147,7 +147,7 @@ class CellConductor(interface.Interface):
         :raises roost.exception.NotFound: when the instance does not exist
         """
 
-    @interface.cast(since="1.0", added={"told": "1.3"}, carries_token=True, own_host="host")
+    @interface.cast(since="1.0", added={"user_reason": "1.3"}, carries_token=True, own_host="host")
     def build_instances(
         self,
         context: RequestContext,
@@ -157,11 +157,11 @@ class CellConductor(interface.Interface):
         attempt: int,
         reason: str,
         events: list[InstanceActionEvent],
-        told: str | None = None,
+        user_reason: str | None = None,
     ) -> None:
         """Build an instance elsewhere in the cell: this attempt, on ``host``, failed.
 
-        :param told: the ``reason`` as its user may read it, if there is no other host
+        :param user_reason: the ``reason`` as its user may read it, if there is no other host
         """
 
     @interface.cast(since="1.0", own_host="host")
@@ -216,7 +216,7 @@ class CellConductor(interface.Interface):
         """Return the instances of a host, including those with a task under way."""
 
     @interface.call(since="1.0", own_host="host")
-    def whereabouts(
+    def locate_instances(
         self,
         context: RequestContext,
         *,

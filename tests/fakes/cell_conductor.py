@@ -122,7 +122,9 @@ class FakeCellConductor:
                 setattr(found, name, value)
             self.events[instance_uuid] += events
 
-    def build_instances(self, context, *, instance_uuid, host, attempt, reason, events, told=None):
+    def build_instances(
+        self, context, *, instance_uuid, host, attempt, reason, events, user_reason=None
+    ):
         with self._acting("build_instances"):
             self.rescheduled.append((instance_uuid, host, attempt, reason))
             self.events[instance_uuid] += events
@@ -153,8 +155,8 @@ class FakeCellConductor:
         with self._acting("list_instances"):
             return [each for each in self.instances.values() if each.host == host]
 
-    def whereabouts(self, context, *, host, instance_uuids, and_others_here=False):
-        with self._acting("whereabouts"):
+    def locate_instances(self, context, *, host, instance_uuids, and_others_here=False):
+        with self._acting("locate_instances"):
             others = [each.uuid for each in self.instances.values() if each.host == host]
             asked = {*instance_uuids, *(others if and_others_here else ())}
             return [self._seen_from(host, uuid) for uuid in sorted(asked)]

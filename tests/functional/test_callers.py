@@ -46,7 +46,7 @@ OPEN_TO_HOSTS = {
     "cell-conductor.report_finding",
     "cell-conductor.report_power",
     "cell-conductor.report_service",
-    "cell-conductor.whereabouts",
+    "cell-conductor.locate_instances",
     "cell-scheduler.update_resource_stats",
 }
 HOST_FIELDS = (

@@ -21,7 +21,6 @@ ALLOWED = {
     "cmd/cell_conductor.py": _ITSELF,
     "cmd/manage/cell.py": _OPERATOR,
     "cmd/manage/cell_hosts.py": _OPERATOR,
-    "cmd/manage/cell_restore.py": _OPERATOR,
     "cmd/manage/deployment.py": _OPERATOR,
     "cmd/manage/host_removal.py": _OPERATOR,
     "cmd/manage/image.py": _OPERATOR,

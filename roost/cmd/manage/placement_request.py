@@ -88,8 +88,8 @@ def _image(deployment: Deployment, name: str) -> ImageMeta:
     except exception.NotFound:
         named = [image for image in images.list_images(context) if image.name == name]
     if len(named) != 1:
-        images = "several images have" if named else "no image has"
-        raise exception.NotFound(f"{images} the name {name!r}; see roost-manage image list")
+        found = "several images have" if named else "no image has"
+        raise exception.NotFound(f"{found} the name {name!r}; see roost-manage image list")
     return named[0]
 
 

@@ -158,9 +158,11 @@ class CellConductorManager:
         attempt: int,
         reason: str,
         events: list[InstanceActionEvent],
-        told: str | None = None,
+        user_reason: str | None = None,
     ) -> None:
-        failure = FailedAttempt(instance_uuid, host, attempt, reason, events, user_reason=told)
+        failure = FailedAttempt(
+            instance_uuid, host, attempt, reason, events, user_reason=user_reason
+        )
         self._rescheduling.build_elsewhere(context, failure)
 
     def abandon_build(
@@ -205,7 +207,7 @@ class CellConductorManager:
         with self._database.read() as session:
             return instances.list_on_host(session, host)
 
-    def whereabouts(
+    def locate_instances(
         self,
         context: RequestContext,
         *,

@@ -376,7 +376,7 @@ def _attempts_used_up(build: builds.BuildRow) -> PlacementFailure:
 
 def _user_reasons(build: builds.BuildRow) -> str:
     """Return the reasons of the tried hosts for the user, each once."""
-    reasons = dict.fromkeys(tried.told for tried in build.tried if tried.told)
+    reasons = dict.fromkeys(tried.user_reason for tried in build.tried if tried.user_reason)
     return "".join(f"{reason} " for reason in reasons)
 
 
@@ -396,7 +396,9 @@ def _failure(
 
 
 def _tried(failure: FailedAttempt) -> TriedHost:
-    return TriedHost(host=failure.host, node=None, reason=failure.reason, told=failure.user_reason)
+    return TriedHost(
+        host=failure.host, node=None, reason=failure.reason, user_reason=failure.user_reason
+    )
 
 
 def _payload(build: builds.BuildRow, message: str) -> BuildPayload:

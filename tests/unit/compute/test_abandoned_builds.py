@@ -46,7 +46,7 @@ def test_while_the_cell_does_not_answer_the_guest_is_not_forgotten(rig, manager,
         raise exception.Unavailable("no cell-conductor")
 
     with monkeypatch.context() as patch:
-        patch.setattr(rig.conductor, "whereabouts", away)
+        patch.setattr(rig.conductor, "locate_instances", away)
         with pytest.raises(exception.Unavailable):
             manager.watch()
     left.host, left.attempt = "h2", 2

@@ -160,7 +160,7 @@ def test_a_build_that_ends_between_the_looks_is_not_lost(world, monkeypatch):
 
 def test_a_delete_that_ends_between_the_looks_is_no_leftover(world):
     instance = world.server()
-    asked = world.conductor.whereabouts
+    asked = world.conductor.locate_instances
 
     def ask_late(*args, **values):
         world.virt.destroy(instance.uuid)
@@ -168,7 +168,7 @@ def test_a_delete_that_ends_between_the_looks_is_no_leftover(world):
         world.conductor.buried.append(instance.uuid)
         return asked(*args, **values)
 
-    world.conductor.whereabouts = ask_late
+    world.conductor.locate_instances = ask_late
     world.reconcile()
     assert world.conductor.findings == []
 
@@ -305,7 +305,7 @@ def test_one_guest_that_cannot_be_put_right_does_not_keep_the_others(rig, world,
 
 def test_a_cell_that_does_not_answer_changes_nothing(world):
     delete_elsewhere(world, world.server())
-    world.conductor.fail("whereabouts", exception.Unavailable("the bus is away"))
+    world.conductor.fail("locate_instances", exception.Unavailable("the bus is away"))
     with pytest.raises(exception.Unavailable):
         world.reconcile()
     assert len(world.virt.list_guests()) == 1
@@ -322,7 +322,7 @@ def test_what_the_cell_does_not_hear_is_told_next_time(world):
 
 
 def test_a_host_does_not_serve_before_it_could_compare(rig):
-    rig.conductor.fail("whereabouts", exception.Unavailable("the bus is away"))
+    rig.conductor.fail("locate_instances", exception.Unavailable("the bus is away"))
     manager = rig.manager()
     with pytest.raises(exception.Unavailable):
         manager.start()

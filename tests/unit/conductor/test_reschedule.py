@@ -49,8 +49,9 @@ def leaving(cell, **values):
     return made
 
 
-def fail(cell, uuid, host="h1", attempt=1, reason="disk on fire", told=None):
-    failure = FailedAttempt(uuid, host, attempt, reason, [an_event(result="Error")], user_reason=told)
+def fail(cell, uuid, host="h1", attempt=1, reason="disk on fire", shown=None):
+    events = [an_event(result="Error")]
+    failure = FailedAttempt(uuid, host, attempt, reason, events, user_reason=shown)
     cell.rescheduling.build_elsewhere(cell.context, failure)
 
 

@@ -97,7 +97,7 @@ class BaseImages:
         except exception.NoCapacity as error:
             raise exception.BuildFailed(
                 f"There is no room for a base image: {error.message}",
-                told="The host had no room for the image of this server.",
+                user_reason="The host had no room for the image of this server.",
             ) from error
         LOG.info("%s (%s) was converted to a base image", path.name, image.kind)
 
