@@ -20,6 +20,7 @@ from roost.db.engine import Database
 from roost.rig.client import Client
 from roost.rig.services.private import free_port
 from tests.builders import a_spec, a_uuid
+from tests.parts import second
 from tests.stories.cloud import wait_until
 
 BIN = pathlib.Path(sys.executable).parent
@@ -62,7 +63,7 @@ def _api(cloud, folder):
         process.wait(60)
 
 
-@pytest.fixture(params=["project", "user"])
+@pytest.fixture(params=["project", second("user")])
 def limited(request, cloud, api_database):
     """The project of these stories may have few instances, or their only user may."""
     (uuid,) = cloud.boot()
