@@ -16,15 +16,11 @@ from roost.db.scheduler import models as scheduler_models
 from tests.integration.real_databases import make_database
 from tests.unit.conductor.test_scheduler_snapshots import Listener
 from tests.unit.db.test_scheduler_aggregates import (
-    test_lost_messages_are_made_good_by_one_snapshot,
-    test_messages_in_any_order_and_doubled_end_in_the_truth,
     test_what_a_restored_database_says_counts_though_it_knows_less,
 )
 
 __all__ = [
     "make_database",
-    "test_lost_messages_are_made_good_by_one_snapshot",
-    "test_messages_in_any_order_and_doubled_end_in_the_truth",
     "test_what_a_restored_database_says_counts_though_it_knows_less",
 ]
 ZONES = (None, "east", "west")
