@@ -119,7 +119,7 @@ def test_disks_that_cannot_be_had_are_refused(world, devices, said):
 @pytest.mark.parametrize(
     ("properties", "bus", "said"),
     [
-        ({"hw_machine_type": "q35"}, "ide", "disk_bus is 'ide', which the machine q35 has not"),
+        ({"hw_machine_type": "q35"}, "ide", "disk_bus is 'ide', which machine q35 does not have"),
         ({"hw_usb_model": "none"}, "usb", "hw:usb_model is 'none', but the guest has devices"),
     ],
 )
