@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from roost import exception, states
+from roost.conductor.failures import instant_event
 from roost.conductor.placement_query import PlacementQuery
 from roost.context import RequestContext
 from roost.db.cell import actions, builds, guest_config, identity, instances, leases, ports
@@ -59,9 +60,8 @@ class BuildProgress:
         self, instance_uuid: str, host: str, attempt: int, *, selection: Selection | None = None
     ) -> bool:
         """Begin a build on a host, once; False when the instance does not belong to that host."""
-        return self._begin(
-            instance_uuid, host, attempt, selection=selection, begun=self.database.now()
-        )
+        at = self.database.now()
+        return self._begin(instance_uuid, host, attempt, selection=selection, at=at)
 
     @retried
     def _begin(
@@ -71,8 +71,11 @@ class BuildProgress:
         attempt: int,
         *,
         selection: Selection | None,
-        begun: datetime.datetime,
+        at: datetime.datetime,
     ) -> bool:
+        begun = instant_event(
+            "cell-conductor.begin_build", host=self.host, result="Success", details=f"on {host}"
+        )
         with self.database.begin() as session:
             instance = instances.find(session, instance_uuid)
             if instance is None:
@@ -86,9 +89,9 @@ class BuildProgress:
                     instance_uuid,
                     {"task_state": first},
                     expected={"host": host, "attempt": attempt, "task_state": states.SCHEDULING},
-                    at=begun,
+                    at=at,
                 ):
-                    actions.add_events(session, instance_uuid, [self._begun(begun, host)])
+                    actions.add_events(session, instance_uuid, [begun])
             except exception.Conflict:
                 return False
             return True
@@ -191,16 +194,6 @@ class BuildProgress:
                     guest_config.forget_secrets(session, instance_uuid)
                 else:
                     guest_config.forget_password(session, instance_uuid)
-
-    def _begun(self, begun: Any, host: str) -> InstanceActionEvent:
-        return InstanceActionEvent(
-            event="cell-conductor.begin_build",
-            host=self.host,
-            start_time=begun,
-            finish_time=self.database.now(),
-            result="Success",
-            details=f"on {host}",
-        )
 
 
 def _changes_nothing(

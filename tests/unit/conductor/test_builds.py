@@ -1,9 +1,12 @@
 """What hosts report of their builds, and how an instance ends."""
 
+import datetime
+
 import pytest
 
 from roost import exception, states
-from roost.db.cell import builds, guest_config, instances, ports
+from roost.db.cell import actions, builds, guest_config, instances, ports
+from roost.db.types import utcnow
 from roost.objects import BlockDevice, GuestConfig, NetworkInfo
 from tests.builders import a_pinned_topology, a_selection, a_vif, an_image
 from tests.unit.conductor.test_reschedule import ANY, NETWORKS, get, leaving, under_way
@@ -20,6 +23,18 @@ def test_a_host_begins_a_build_once(cell):
     made = waiting(cell)
     assert cell.progress.begin_build(made.uuid, "h1", 1)
     assert not cell.progress.begin_build(made.uuid, "h1", 1)
+
+
+def test_the_event_of_its_begin_has_the_time_of_the_conductor(cell, monkeypatch):
+    """As those of the other daemons, so that a history reads in order."""
+    made, now = waiting(cell), utcnow()
+    hour_ago = cell.database.now() - datetime.timedelta(hours=1)
+    monkeypatch.setattr(cell.database, "now", lambda: hour_ago)
+    assert cell.progress.begin_build(made.uuid, "h1", 1)
+    with cell.database.read() as session:
+        event = actions.get(session, made.uuid, "req-1").events[-1]
+    assert event.event == "cell-conductor.begin_build"
+    assert event.start_time >= now
 
 
 @pytest.mark.parametrize(("host", "attempt"), [("h2", 1), ("h1", 2)])
