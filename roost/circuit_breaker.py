@@ -50,7 +50,7 @@ class CircuitBreaker:
 
     :param probe: raises while the peer does not answer; takes a bounded time
     :param timeout: seconds that a call may wait for a slot, and take
-    :param places: the number of simultaneous calls; others wait
+    :param places: limit of simultaneous calls; further calls wait
     :param pause: seconds between the first two probes; each next pause is twice as long
     :param longest_pause: None: all pauses are as long as the first
     :param clock: seconds, as ``time.monotonic`` has them

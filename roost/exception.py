@@ -36,14 +36,14 @@ class RoostError(Exception):
 
 
 class NotFound(RoostError):
-    """The named thing does not exist, or not for this caller."""
+    """The resource does not exist, or the caller may not see it."""
 
     code = "not_found"
     for_users = True
 
 
 class Conflict(RoostError):
-    """The thing is not in the state that the request expects."""
+    """The resource is not in the state that the request expects."""
 
     code = "conflict"
     for_users = True
@@ -150,7 +150,7 @@ class Full(Unavailable):
 
 
 class Away(Unavailable):
-    """The peer is known to be unavailable, so no call was made; an immediate retry is useless."""
+    """The peer is known to be unavailable: nothing was sent, an immediate retry is useless."""
 
     code = "away"
 
@@ -187,14 +187,14 @@ class VersionTooOld(RoostError):
 
 
 class Unsupported(RoostError):
-    """The backend of the thing (its hypervisor, say) cannot do this at all."""
+    """The backend, such as the hypervisor, does not support this."""
 
     code = "unsupported"
     for_users = True
 
 
 class Internal(RoostError):
-    """A promise of our own code was broken."""
+    """Roost's own code has violated an invariant."""
 
     code = "internal"
 

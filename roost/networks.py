@@ -127,7 +127,7 @@ def check_cidr(cidr: str) -> str:
 
 
 def may_be_given(network: LocalNetwork, address: Address) -> bool:
-    """Tell whether a server may have this address of a network's range."""
+    """Return whether a server may have this address of a network's range."""
     subnet = network.subnet
     kept_back = {subnet.network_address, subnet.network_address + 1}
     if subnet.version == _IPV4:

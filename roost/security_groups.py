@@ -137,7 +137,7 @@ def checked(rule: SecurityGroupRule) -> SecurityGroupRule:
 
 
 def same(one: SecurityGroupRule, other: SecurityGroupRule) -> bool:
-    """Tell whether two rules allow the same traffic, whatever their ids."""
+    """Return whether two rules allow the same traffic, whatever their ids."""
     return _meaning(one) == _meaning(other)
 
 
@@ -176,7 +176,7 @@ def _check_protocol(rule: SecurityGroupRule) -> None:
 
 
 def _is_number(protocol: str) -> bool:
-    """Tell whether this is an IP protocol number."""
+    """Return whether this is an IP protocol number."""
     return re.fullmatch("[0-9]{1,3}", protocol) is not None and int(protocol) <= _MAX_BYTE
 
 

@@ -2,7 +2,7 @@
 
 An instance is in a *vm state* and may have a *task state*; the pair moves only along ``MOVES``.
 ``db/cell/instances.py`` refuses any other move, the tests cover the table, and the diagram of the
-documentation is made from it.
+documentation is generated from it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -236,5 +236,5 @@ def as_found(power_state: int, *, rescued: bool) -> str | None:
 
 
 def may_follow(before: State, after: State) -> bool:
-    """Tell whether an instance in ``before`` may be moved to ``after``."""
+    """Return whether an instance in ``before`` may be moved to ``after``."""
     return after in MOVES.get(before, frozenset())

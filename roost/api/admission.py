@@ -30,7 +30,7 @@ from roost.concurrency_limit import ConcurrencyLimit
 from roost.concurrency_limit import Refused as Full
 
 LOG = logging.getLogger(__name__)
-PATIENCE: Final = 30.0  # seconds that a request waits for its turn; clients time out after 60
+PATIENCE: Final = 30.0  # seconds that a request may queue; clients time out after 60
 UNKNOWN: Final = "unknown"  # the caller of all requests with a token not seen before
 UNKNOWN_SHARE: Final = 0.8  # of the slots; the others are reserved for known callers
 _REFUSERS: Final = 8  # threads beyond those that work and wait: they answer 429 and 503
@@ -85,7 +85,7 @@ class CallerLookup(Protocol):
 
 
 class FairQueue:
-    """Turns to work, ``at_once`` at a time. Waiting requests get them round-robin by caller."""
+    """Lets ``at_once`` requests run at a time; others wait, round-robin by caller."""
 
     def __init__(self, at_once: int) -> None:
         self._free = at_once

@@ -63,7 +63,7 @@ MAX_DEPTH: Final = 64
 
 
 def dispatchers(dependencies: Dependencies) -> dict[str, "Dispatcher"]:
-    """Return a Falcon resource for each path of the table; handlers are made once.
+    """Return a Falcon resource for each path of the table; handlers are created once.
 
     A path of a stand-in whose service the deployment has refuses every request, with a message.
     """

@@ -92,7 +92,7 @@ def listed(
 
 
 def _is_taken(call: Call, store: ImageStore, image: ImageMeta, statuses: Collection[str]) -> bool:
-    """Tell whether the caller's member status matches; another service has checked it itself."""
+    """Return whether the caller's member status matches; another service has checked it itself."""
     if call.context.is_admin or not isinstance(store, EditableImageStore):
         return True
     members = store.members(call.context, image.id)

@@ -221,7 +221,7 @@ def _protocol(conf: cfg.ConfigOpts) -> Any:
     if not (conf[GROUP].auth_type or conf[GROUP].auth_section):
         raise exception.Invalid(
             f"[api] auth_strategy is keystone, but [{GROUP}] has no auth_type: say there how to"
-            " reach Keystone; or set auth_strategy to noauth, where everybody may do everything"
+            " reach Keystone; or set auth_strategy to noauth, which lets every caller do everything"
         )
     try:
         # Requests without a valid token are always refused there, whatever the file says.

@@ -18,7 +18,7 @@ from roost.api.servers.schemas import ACTION, CREATE, LIST_QUERY
 class MicroversionChange:
     """One microversion.
 
-    ``needs`` is the thing it changes, if that may not be served: ``action`` and its name in a body,
+    ``needs`` is what it changes, if that may not be served: ``action`` and its name in a body,
     ``path`` and part of a route's path, ``field`` and a field of a new server, ``filter`` and a
     filter of the list of servers, or ``feature`` and something that Roost does not have.
     """
@@ -29,7 +29,7 @@ class MicroversionChange:
 
     @property
     def served(self) -> bool:
-        """Tell whether the thing that it changes is served."""
+        """Return whether Roost serves what it changes."""
         kind, _, name = self.needs.partition(" ")
         return KINDS[kind](name)
 

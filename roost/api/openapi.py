@@ -48,12 +48,12 @@ _CALLER: Final = {
     403: "The caller may not do this, or the quota is used up.",
 }
 _VERSIONED: Final = {406: "The microversion is not offered."}
-_PARTLY: Final = 207  # its body names things, some of which may not exist
-_NAMED: Final = {404: "The thing does not exist, or not for this caller or microversion."}
-_NAME_IN_BODY: Final = frozenset(  # a thing that may not exist
+_PARTLY: Final = 207  # its body names resources, some of which may not exist
+_NAMED: Final = {404: "The resource does not exist, or not for this caller or microversion."}
+_NAME_IN_BODY: Final = frozenset(  # a resource that may not exist
     {"POST /network/v2.0/ports", "POST /network/v2.0/security-group-rules"}
 )
-_WRITING: Final = {409: "The thing is not in the state that the request expects."}
+_WRITING: Final = {409: "The resource is not in the state that the request expects."}
 # It changes nothing, but the server must be in a state to answer.
 _OF_GUESTS: Final = frozenset({"GET /v2.1/servers/{server_id}/diagnostics"})
 _SENDING: Final = {
@@ -136,7 +136,7 @@ def _sent(rows: list[Route], minor: int | None) -> dict[str, Any]:
 
 
 def _is_public(route: Route, rules: Rules) -> bool:
-    """Tell whether no token is needed; below /v2.1 the check ANYBODY still needs one."""
+    """Return whether no token is needed; below /v2.1 the check ANYBODY still needs one."""
     below = route.path.startswith(f"{COMPUTE}/")
     return rules[route.policy].check_str == ANYBODY and not below
 

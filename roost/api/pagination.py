@@ -59,7 +59,7 @@ def micros(value: datetime.datetime | None) -> str | None:
 
 
 def self_links(base_url: str, collection: str, identity: str) -> list[dict[str, Any]]:
-    """Return ``self`` and ``bookmark`` of a thing of Compute."""
+    """Return the links ``self`` and ``bookmark`` of a resource."""
     return [
         {"rel": "self", "href": f"{base_url}/v2.1/{collection}/{identity}"},
         {"rel": "bookmark", "href": f"{base_url}/{collection}/{identity}"},

@@ -1,4 +1,4 @@
-"""The policy check, by oslo.policy, and the roles that all rules are made of.
+"""The policy check, by oslo.policy, and the roles that all rules consist of.
 
 Each role includes the ones before it: reader, member and manager of a project, and administrator.
 Other services have the role ``service``. Names and meanings are those of OpenStack, so that
@@ -152,10 +152,10 @@ class Policy:
         project_id: str | None = None,
         user_id: str | None = None,
     ) -> bool:
-        """Tell whether the caller passes ``rule`` for a thing of a project and a user (own).
+        """Return whether the caller passes ``rule`` for a resource, by default their own.
 
-        A caller without a project owns nothing, not even things without a project or of one called
-        "None".
+        A caller without a project owns nothing, not even resources without a project or of a
+        project called "None".
         """
         target: dict[str, Any] = {"user_id": context.user_id if user_id is None else user_id}
         if context.project_id is not None:
@@ -170,13 +170,13 @@ class Policy:
         return known
 
     def is_admin(self, context: RequestContext) -> bool:
-        """Tell whether the caller is an administrator, by the rule ``context_is_admin``."""
+        """Return whether the caller is an administrator, by the rule ``context_is_admin``."""
         return self.allows(context, CONTEXT_IS_ADMIN)
 
     def require(self, context: RequestContext, rule: str, *, user_id: str | None = None) -> None:
         """Raise :class:`roost.exception.Forbidden` unless the caller passes ``rule``.
 
-        :param user_id: the owner of the thing (default: the caller)
+        :param user_id: the owner of the resource (default: the caller)
         """
         if not self.allows(context, rule, user_id=user_id):
             raise exception.Forbidden(f"Policy doesn't allow {rule} to be performed.")

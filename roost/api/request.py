@@ -92,12 +92,12 @@ class Call:
 
     @property
     def visible_project(self) -> str | None:
-        """The only project whose things the caller sees, by the call's own rule; None: all."""
+        """The only project whose resources the call's rule lets the caller see; None: all."""
         everybody = self.allows(self.rule, project_id="")
         return None if everybody else self.project_id
 
     def allows(self, rule: str, *, project_id: str | None = None) -> bool:
-        """Tell whether the caller passes another rule, for a thing of ``project_id`` (own)."""
+        """Return whether the caller passes another rule, by default for their own project."""
         return self.policy.allows(self.context, rule, project_id=project_id)
 
     def require(self, rule: str) -> None:
@@ -113,15 +113,15 @@ class Call:
             raise exception.Forbidden(f"Policy doesn't allow {self.rule} to be performed.")
 
     def may_touch(self, project_id: str, *, name: str) -> None:
-        """Check the call's own rule again, with the project that owns the thing.
+        """Check the call's own rule again, with the project that owns the resource.
 
-        :raises roost.exception.NotFound: naming the thing, as if it did not exist
+        :raises roost.exception.NotFound: naming the resource, as if it did not exist
         """
         if not self.allows(self.rule, project_id=project_id):
             raise exception.NotFound(f"{name} could not be found.")
 
     def may_act_for(self, user_id: str) -> None:
-        """Check the call's own rule again, with the user who owns the things.
+        """Check the call's own rule again, with the user who owns the resources.
 
         :raises roost.exception.Forbidden: when the caller may not do this for that user
         """

@@ -16,7 +16,7 @@ DATA: Final = "application/octet-stream"
 class Route:
     """A method of a path, and all that must hold before its handler is called.
 
-    ``noun`` is the class of the method ``handler``; it is made once, with the dependencies.
+    ``noun`` is the class of the method ``handler``, created once, with the dependencies.
     ``policy`` is one rule's name. ``body`` None: a body is ignored. ``takes`` are the accepted
     content types of a body; an upload (``DATA``) is not read before its handler reads it.
     ``gives`` is the content type of the answer. ``also`` is another status of success, which an

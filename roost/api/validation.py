@@ -71,7 +71,7 @@ class Schema:
         return next(since for since in self.documents if since <= minor)
 
     def _validator(self, minor: int) -> jsonschema.protocols.Validator:
-        """Return the validator, made when first needed: making all would delay the start."""
+        """Return the validator, compiled on first use: compiling all would delay the start."""
         since = self._since(minor)
         if since not in self._validators:
             self._validators[since] = _validator(self.documents[since])
@@ -104,7 +104,7 @@ def grown(
 
 
 def is_uuid(value: str) -> bool:
-    """Tell whether a string is a uuid, with or without hyphens."""
+    """Return whether a string is a uuid, with or without hyphens."""
     return _UUID.fullmatch(value) is not None
 
 
@@ -180,7 +180,7 @@ def _unknown(error: schema_exceptions.ValidationError) -> list[str]:
 
 
 def _is_secret(error: schema_exceptions.ValidationError) -> bool:
-    """Tell whether an invalid value is a secret, or may contain one."""
+    """Return whether an invalid value is a secret, or may contain one."""
     whole = isinstance(error.instance, dict | list)
     return whole or not _SECRETS.isdisjoint(map(str, error.absolute_path))
 

@@ -121,7 +121,7 @@ class Collector:
         return suspects
 
     def look(self, suspects: Suspects) -> Snapshot:
-        """Return the states of suspects, and the sums of projects and hosts, and stray ports.
+        """Return the states of suspects, and the sums of projects and hosts, and leftover ports.
 
         :raises roost.exception.Unavailable: when the API database does not answer
         """
@@ -162,7 +162,7 @@ class Collector:
         return (guests - {row.uuid for row in rows}) | (resting - guests)
 
     def _hosts_of_unmapped(self, snapshot: Snapshot, found: Collection[Finding]) -> set[Place]:
-        """Return the hosts of unmapped instances, which are asked for their guests."""
+        """Return the hosts of unmapped instances, whose guests the audit has to list."""
         unmapped = {finding.subject for finding in found if finding.kind == UNMAPPED}
         return {
             (one.cell_uuid, one.host)

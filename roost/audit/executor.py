@@ -203,7 +203,7 @@ class RepairExecutor:
         return _swapped(repair, "freed", done=freed)
 
     def _release_port(self, repair: Repair) -> RepairOutcome:
-        """Release a port of Neutron; its instance is deleted for good, so this is safe."""
+        """Release a port of Neutron; its instance cannot be restored, so this is safe."""
         if self._outside_ports is None:
             raise exception.Unavailable("no network service is configured")
         done = self._outside_ports.let_go(repair.subject, instance_uuid=str(repair.instance_uuid))

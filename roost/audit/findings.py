@@ -119,7 +119,7 @@ def _quota_differs(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 def _ports_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for port, instance in snapshot.orphaned_ports:
-        yield port, f"is kept for instance {instance}, which does not exist"
+        yield port, f"is allocated to instance {instance}, which does not exist"
     for stray in stray_ports(snapshot):
         yield (
             stray.id,

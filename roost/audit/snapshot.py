@@ -149,7 +149,7 @@ class Snapshot:
 
     ``build_requests`` has their creation times, and ``now`` the time when the API database was
     read, both by the clock of that database; ``guests`` uuids by (cell uuid, host); ``claims``
-    hosts by instance (None: the schedulers could not be asked), and ``ledger`` further data of
+    hosts by instance (None: no scheduler has answered), and ``ledger`` further data of
     claims. ``outside_ports`` are Neutron's by id, and ``deleted_in_cell`` those of their instances
     that a cell has deleted. ``deleted`` are the instances that their users have deleted, by the API
     database, and ``held`` describes tasks that wait for an operator, by instance.

@@ -50,7 +50,7 @@ class CallLimits:
     """Limits of the calls to a part of a cell (its database or its bus).
 
     :param timeout: seconds that it may take to answer
-    :param places: number of concurrent calls; others queue
+    :param places: limit of concurrent calls; further calls queue
     """
 
     timeout: float = 5.0
@@ -92,9 +92,9 @@ class GuardedBus:
         return self._host_calls.passing(host, context.project_id)
 
     def check_replies(self) -> None:
-        """Check that a call can be made; ping the broker first.
+        """Check that the broker answers and that replies to calls reach this process.
 
-        :raises roost.exception.Unavailable: when it does not answer, or replies cannot reach us
+        :raises roost.exception.Unavailable: when either fails
         """
         self.probe()
         self._bus.check_replies()

@@ -37,7 +37,7 @@ class GroupCopies:
     def spread(self, context: RequestContext, project_id: str) -> None:
         """Copy a project's groups to the cells of its servers, and notify their hosts.
 
-        One thread at a time does so for a project, and repeats it for changes made meanwhile.
+        One thread at a time does so for a project; it copies again after changes in between.
         :meth:`compare` updates an unavailable cell later; hosts also ask periodically.
         """
         with self._guard:

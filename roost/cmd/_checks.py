@@ -41,7 +41,7 @@ def address(host: str, port: int) -> StartupCheck:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine reaches an address; true for a name that is not resolved."""
+    """Return whether only this machine reaches an address; true for a name that is not resolved."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:

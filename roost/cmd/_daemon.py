@@ -215,7 +215,7 @@ class Daemon:
         LOG.info("%s has stopped", self.name)
 
     def abandon(self, why: str) -> None:
-        """Stop for good, because another process has replaced this daemon; return at once.
+        """Stop permanently, because another process has replaced this daemon; return at once.
 
         Then ``on_give_up`` is called, which ends the process.
         """

@@ -140,7 +140,7 @@ def _check_values(conf: cfg.ConfigOpts) -> None:
 
 
 def _check_concurrency(conf: cfg.ConfigOpts) -> None:
-    """Make sure that the option agrees with the choice made before it could be read.
+    """Check that the option has the value that was selected before options could be read.
 
     :raises oslo_config.cfg.Error: when it does not
     """

@@ -1,4 +1,4 @@
-"""Parts of several daemons, made from their options. They connect to nothing yet."""
+"""Creates components of several daemons from their options, without connecting them."""
 
 import json
 import pathlib

@@ -91,7 +91,7 @@ MakeDaemon = Callable[[cfg.ConfigOpts], Daemon]
 def run(conf: cfg.ConfigOpts, make_daemon: MakeDaemon, *, workers: int | None = None) -> NoReturn:
     """Run until SIGTERM, then exit: with 0, or with 1 when the daemon was abandoned.
 
-    The daemon is made once here, so that invalid options are reported at once and by name, and
+    The daemon is created once here, so that invalid options are reported at once and by name, and
     again in each worker, because nothing may be shared across a fork.
 
     :param workers: how many processes; None: ``[DEFAULT] workers``
@@ -148,7 +148,7 @@ def _threaded(
 
 
 class _Worker(cotyledon.Service):
-    """One process of the daemon; made after the fork."""
+    """One process of the daemon, created after the fork."""
 
     name = "worker"
 

@@ -76,11 +76,11 @@ class BoundedFolder:
     def room(self, path: pathlib.Path, size: int) -> Iterator[pathlib.Path]:
         """Yield the path to write a file of ``size`` bytes to; rename it when it is whole.
 
-        Unused files are removed to make room, but only if that makes enough. A file that is
+        Unused files are removed for it, but only if that frees enough space. A file that is
         incomplete when the block ends is removed.
 
         :param size: bytes that will be written, not counting holes
-        :raises roost.exception.NoCapacity: when removing all unused files would not make room
+        :raises roost.exception.NoCapacity: when removing all unused files would not free enough
         """
         self.path.mkdir(parents=True, exist_ok=True)
         with self._lock:

@@ -152,7 +152,7 @@ def _refusal(
     host: str, label: str, *, resource: str, asked: int, free: int
 ) -> exception.NoCapacity:
     return exception.NoCapacity(
-        f"{host} has not enough {label}: {asked} asked, {free} free",
+        f"{host} has not enough {label}: {asked} requested, {free} free",
         resource=resource,
         asked=asked,
         free=free,

@@ -24,7 +24,7 @@ from roost.objects import ImageMeta
 LOG = logging.getLogger(__name__)
 _PARTS: Final = 4  # images may have a quarter of the file system
 _CHUNK: Final = 1 << 20  # bytes
-_TRIES: Final = 3  # then another host may reach the store better
+_TRIES: Final = 3  # then another host may have a better connection to the store
 _FINAL: Final = (exception.NotFound, exception.Forbidden, exception.Conflict, exception.Invalid)
 
 
@@ -94,7 +94,7 @@ class ImageCache:
     def release(self, user: object) -> None:
         """Release the images of a user: those without other users may be removed.
 
-        Guests do not need them: drivers have made their own copies.
+        Guests do not need them: drivers have copied them.
         """
         self._folder.release(user)
 

@@ -84,14 +84,14 @@ def _ignore(*, gone: bool) -> None:
 
 @dataclasses.dataclass(eq=False)
 class Lease:
-    """The right of this host to do one thing for one instance, and its end.
+    """The right of this host to do one task for one instance, and its end.
 
     :param tasks: task states of the instance's row in which the work is this host's
     :param attempt: the attempt of a build, whose lease begins with ``begin_build``; None: not a
         build, and the lease begins with its first renewal
     :param on_loss: called by other threads, perhaps several times, when the work must end;
-        ``gone``: the cell has answered that the work is no longer this host's, otherwise the lease
-        is about to end
+        ``gone``: the cell has ended the work or given it to another host; otherwise the lease is
+        about to end
     """
 
     keeper: "LeaseKeeper"

@@ -61,7 +61,7 @@ class ComputeManager:
     :param executors: run the work; their sizes limit the concurrency
     :param interfaces: concurrent changes of interfaces; others queue
     :param flow: the steps of a build; tests pass one that fails
-    :param door: the console listener; None: one on loopback
+    :param door: the listener for consoles; None: one on loopback
     :param resumes: whether guests that ran are started again after a reboot of the node
     :param state: the identity of the state path; None: any
     :param most_lost: limit of servers per hour set to ERROR because their guests are missing

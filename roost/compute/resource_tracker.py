@@ -199,7 +199,7 @@ class ResourceTracker:
         self._on_change()
 
     def forget(self, instance_uuid: str) -> None:
-        """Stop listing an instance: it is deleted, and the conductor knows."""
+        """Stop listing an instance whose row the conductor has deleted."""
         with self._lock:
             found = self._entries.pop(instance_uuid, None)
         if found is not None:

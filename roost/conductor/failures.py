@@ -16,7 +16,7 @@ class PlacementFailure:
     """The reason why a build failed.
 
     ``message`` is for the user; ``counted`` is for operators, with numbers of hosts and the failure
-    on each; ``verdicts`` are those of the schedulers' filters, if the schedulers were asked.
+    on each; ``verdicts`` are those of the schedulers' filters, if a scheduler decided.
     """
 
     message: str

@@ -4,7 +4,7 @@ Only ``cmd/`` and test fixtures read files; below, a component gets plain values
 its constructor: import-linter lets only ``cmd`` and ``rig`` import this package. A module has the
 options of its group, ``register`` below registers all; options of several daemons are in
 ``default.py``, ``bus.py`` and ``database.py``, Roost's identity for other services in
-``identity.py``. The samples in ``etc/roost`` are made from these modules.
+``identity.py``. The samples in ``etc/roost`` are generated from these modules.
 
 May import the lowest layer (``states``, ``exception`` and the like) only.
 """

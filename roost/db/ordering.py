@@ -68,7 +68,7 @@ def after(keys: Sequence[Key], values: Sequence[Any]) -> sa.ColumnElement[bool]:
 
 
 class Ranked:
-    """A key for Python's sort with the same order; made by :func:`rank`."""
+    """A key for Python's sort with the same order, created by :func:`rank`."""
 
     __slots__ = ("_places",)
 

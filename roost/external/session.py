@@ -1,6 +1,6 @@
 """keystoneauth sessions for external services, with the user's or our own credentials.
 
-Each service has a group of options (made by ``conf.identity.client_options``: endpoint,
+Each service has a group of options (from ``conf.identity.client_options``: endpoint,
 credentials, time-outs). Its client makes one ``ServiceSessions`` of the group and keeps it, since
 that keeps connections open, and gets a session from it for each piece of work::
 
@@ -81,7 +81,7 @@ def _longest(timeout: Any) -> float:
 
 
 SERVICE_USER: Final = "service_user"
-_CONNECTIONS: Final = 32  # kept open to one service; more are opened when needed, and closed
+_CONNECTIONS: Final = 32  # that stay open to one service; further ones are closed after use
 # The options of a group for requests to its service; openstacksdk has the same names.
 _ASKING: Final = (
     *("service_type", "service_name", "endpoint_override"),

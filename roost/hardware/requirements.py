@@ -31,7 +31,7 @@ class Requirements:
 def requirements_of(
     flavor: Flavor, image: ImageMeta | None, aliases: Mapping[str, PciAlias]
 ) -> Requirements:
-    """Return the requirements of a new server, if this flavor goes with this image.
+    """Return the requirements of a new server, if this flavor and image are compatible.
 
     :param image: None: any
     :raises roost.exception.Invalid: naming what is unsupported, contradictory or does not fit

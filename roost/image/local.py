@@ -1,6 +1,6 @@
 """The image store in a folder: ``<uuid>.json`` describes ``<uuid>.img``.
 
-The data is put in place before the description that calls it active; a deletion removes the
+The data is written before the description that calls it active; a deletion removes the
 description first. So an image exists if its description does, and an interrupted operation leaves
 at most an unlisted file, or an image that is still queued. A change of a description holds the
 folder's lock, so no concurrent change is lost.

@@ -11,7 +11,7 @@ from roost.objects import base
 class ImageMeta(base.RoostObject):
     """An image as its store describes it. Sizes in bytes, min_ram in MiB, min_disk in GiB.
 
-    ``virtual_size`` is that of a disk made from the image; 0: unknown to the store.
+    ``virtual_size`` is that of a disk created from the image; 0: unknown to the store.
 
     ``hash_algo`` is a name of hashlib's; it and ``hash_value`` are None where the store has no
     hash. A queued image has the size 0. A ``protected`` image cannot be deleted.

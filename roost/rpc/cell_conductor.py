@@ -188,7 +188,7 @@ class CellConductor(interface.Interface):
     ) -> None:
         """Delete ports, claim and row of an instance whose guest ``host`` has destroyed.
 
-        When the instance has meanwhile moved to another host, that host is asked to end it.
+        When the instance is on another host meanwhile, the conductor casts the delete to that host.
 
         :raises roost.exception.Conflict: when the instance is not in task state deleting
         """

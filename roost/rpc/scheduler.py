@@ -18,7 +18,7 @@ from roost.rpc import interface
 from roost.rpc.access import ROWS
 
 # Seconds after which a claim ends that no host has confirmed: longer than hosts usually take to
-# receive a build and to report it. A later build gets a new claim, if there is still room.
+# receive a build and to report it. A later build gets a new claim, if the host still has capacity.
 RESERVATION_LIFETIME: Final = 60.0
 
 
@@ -44,7 +44,7 @@ class Scheduler(interface.Interface):
     ) -> list[list[Selection]]:
         """Choose and claim a host for each instance, all or none.
 
-        :returns: per instance, in the order asked, the claimed host and then up to ``alternates``
+        :returns: per instance, in their order, the claimed host and then up to ``alternates``
             others of the same cell
         :raises roost.exception.NoValidHost: with the reasons, per filter
 
@@ -207,7 +207,7 @@ class CellScheduler(interface.Interface):
         """Claim ``to`` for the instance and delete its claim elsewhere, in one step.
 
         :returns: ``to``, with the claimed resources
-        :raises roost.exception.NoCapacity: when ``to`` has no room for it (any more); the old claim
+        :raises roost.exception.NoCapacity: when ``to`` has no capacity for it; the old claim
             stays
         :raises roost.exception.Forbidden: when it holds one in another cell
         """

@@ -60,7 +60,7 @@ class InterfaceServer:
     """One served interface; started once, stopped once. It checks that it receives messages.
 
     :param server: the oslo.messaging server to run
-    :param place: name of the interface and its bus, for the log
+    :param place: names of the interface and its bus, for the log
     :param echo: sends a message to the server
     :param interval: seconds between two echoes
     :param can_break: whether its connection can break and be reopened

@@ -233,7 +233,7 @@ class Bus:
             self.transport.cleanup()
 
     def _reach(self) -> None:
-        """Probe an unavailable bus; when it answers, doubt all connections made before.
+        """Probe an unavailable bus; when it answers, close idle connections and check servers.
 
         :raises roost.exception.Unavailable: when it still is
         """

@@ -106,7 +106,7 @@ class GroupCommit(Generic[T]):
 
 
 LOG = logging.getLogger(__name__)
-TRIES: Final = 25  # each lost race means that another scheduler made progress
+TRIES: Final = 25  # each lost race means that another scheduler has committed
 
 
 class Batches:

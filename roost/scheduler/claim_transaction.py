@@ -32,7 +32,7 @@ class ClaimChange:
     lost: list[Claim] = dataclasses.field(default_factory=list)
 
     def claims(self, hosts: HostColumns) -> list[Claim]:
-        """Return the claims to be made."""
+        """Return the claims to create."""
         made = [
             _claim(uuid, place, request=self.request, hosts=hosts)
             for uuid, place in self.gained.items()

@@ -122,7 +122,7 @@ class Reporter:
     def _send(self, now: float) -> bool:
         self._tried_at = now
         self._quiet = min(2 * self._quiet, self._interval)
-        self._pending.clear()  # before the report is made: later changes need another one
+        self._pending.clear()  # before the report is composed: later changes need another one
         try:
             self._client.update_resource_stats(admin_context(), report=self._report())
         except exception.Unavailable as error:

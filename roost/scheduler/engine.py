@@ -269,7 +269,7 @@ class Search:
         ]
 
     def undo(self) -> None:
-        """Give back all that was taken."""
+        """Release all resources that were taken."""
         undo(self._request, self._hosts, self.taken)
 
     def _best_of_cell(self, cell: int) -> list[int]:

@@ -16,9 +16,9 @@ class Request:
     """A request for hosts for some instances.
 
     ``placed`` has an entry per instance: the row of the host on which it holds a claim and stays,
-    or None. ``asked`` are the amounts per instance. ``group_counts`` has the number of members of
-    the request's server group per row, including those just placed; ``rows_of`` the rows of the
-    instances that hints name.
+    or None. ``asked`` are the requested amounts per instance. ``group_counts`` has the number of
+    members of the request's server group per row, including those just placed; ``rows_of`` the rows
+    of the instances that hints name.
     """
 
     spec: RequestSpec

@@ -113,7 +113,7 @@ def test_a_base_takes_what_is_written_and_no_more(tmp_path, made):
 
 def test_a_base_that_cannot_be_made_leaves_nothing(bases, plain):
     with (
-        pytest.raises(exception.BuildFailed, match="could not be made"),
+        pytest.raises(exception.BuildFailed, match="could not be created"),
         bases.held(plain, Image("qcow2", MIB)),
     ):
         pass

@@ -174,7 +174,7 @@ def test_images_for_some_hosts(cloud):
 def test_isolated_images_and_hosts(cloud, isolated_image):
     assert land(cloud, imageRef=isolated_image) == ISOLATED
     assert "not a host for isolated images" in refusal(cloud, imageRef=isolated_image, host=PLAIN)
-    assert "kept for isolated images" in refusal(cloud, host=ISOLATED)
+    assert "reserved for isolated images" in refusal(cloud, host=ISOLATED)
 
 
 def test_networks_that_not_all_hosts_reach(cloud):
@@ -212,7 +212,7 @@ def test_extra_specs_and_aggregates(cloud, aggregate):  # noqa: F811
 def test_hosts_kept_for_projects(cloud, aggregate):  # noqa: F811
     kept = aggregate("bank", BIG, ARM)
     act(cloud, kept, set_metadata={"metadata": {"filter_tenant_id": "bank"}})
-    assert "kept for other projects" in refused_soon(cloud, host=BIG)
+    assert "reserved for other projects" in refused_soon(cloud, host=BIG)
     assert land(cloud) == PLAIN
 
 

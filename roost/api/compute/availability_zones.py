@@ -121,7 +121,7 @@ def _own_zones(cell: Cell) -> dict[str, str]:
 def _any_moves(
     cell: Cell, hosts: Sequence[str], moved: Mapping[str, tuple[str | None, str | None]]
 ) -> bool:
-    """Tell whether any host of a cell has servers and would change its zone."""
+    """Return whether any host of a cell has servers and would change its zone."""
     with cell.database.read() as session:
         used = instances.hosts_in_use(session, hosts)
     own = _own_zones(cell) if used else {}

@@ -288,7 +288,7 @@ class FlavorAccess:
 
 
 def may_use(session: Session, call: Call, flavor: Flavor) -> bool:
-    """Tell whether the caller may use a flavor."""
+    """Return whether the caller may use a flavor."""
     if flavor.is_public or call.allows(ALL_POLICY):
         return True
     project = call.context.project_id

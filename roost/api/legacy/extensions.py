@@ -38,7 +38,7 @@ SERVED: Final = {
     "OS-SCH-HNT": ("SchedulerHints", "Hints for the scheduler."),
     "OS-SRV-USG": ("ServerUsage", "When servers were launched and terminated."),
     "os-agents": ("Agents", "Builds of guest agents; removed, and 410."),
-    "os-aggregates": ("Aggregates", "Groups of hosts, made by operators."),
+    "os-aggregates": ("Aggregates", "Groups of hosts, created by operators."),
     "os-attach-interfaces": ("AttachInterfaces", "Attach and detach interfaces of servers."),
     "os-availability-zone": ("AvailabilityZone", "Zones, and servers in them."),
     "os-block-device-mapping": ("BlockDeviceMapping", "The disks of new servers."),

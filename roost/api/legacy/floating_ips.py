@@ -1,7 +1,7 @@
 """Actions that add or remove fixed and floating IPs of a server, until 2.43.
 
-The network service makes the change with the user's token; then the host is asked to refresh the
-ports of the server.
+The network service makes the change with the user's token; then the API requests the host to
+refresh the ports of the server.
 """
 
 import logging

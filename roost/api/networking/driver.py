@@ -124,11 +124,11 @@ class Networking(Protocol):
     ) -> list[NetworkRequest]:
         """Return the interfaces that each server of a create gets.
 
-        :param asked: the create's body
+        :param asked: the body of the create request
         :param groups: the groups of the servers, as ``groups.named`` returned them
         :param most: the maximal number of servers, ``least`` the minimal
-        :raises roost.exception.Invalid: for things that do not exist or cannot be used
-        :raises roost.exception.Conflict: for things in use by another server, or ambiguous
+        :raises roost.exception.Invalid: for a network, port or group that is missing or unusable
+        :raises roost.exception.Conflict: for a port or address in use, or an ambiguous network
         :raises roost.exception.QuotaExceeded: when the project may not have so many ports
         :raises roost.exception.Forbidden: when the user may not use a network
         """
@@ -143,8 +143,8 @@ class Networking(Protocol):
     ) -> None:
         """Record the interfaces of new servers, in the transaction that creates the requests.
 
-        :raises roost.exception.Invalid: for things that were deleted meanwhile
-        :raises roost.exception.Conflict: for things that another server uses meanwhile
+        :raises roost.exception.Invalid: for a port, network or group that was deleted meanwhile
+        :raises roost.exception.Conflict: for a port or address that another server uses meanwhile
         """
 
     def attachment(
@@ -153,8 +153,8 @@ class Networking(Protocol):
         """Return the one interface that is to be attached to an existing server.
 
         :raises roost.exception.NotFound: when the network or port does not exist
-        :raises roost.exception.Invalid: for things that cannot be used
-        :raises roost.exception.Conflict: for things in use by another server, or ambiguous
+        :raises roost.exception.Invalid: for a network or port that cannot be used
+        :raises roost.exception.Conflict: for a port or address in use, or an ambiguous network
         """
 
     def give_back(

@@ -127,7 +127,7 @@ def check_filtered(neutron: Any, network: Any) -> None:
 
 
 def _is_secured(neutron: Any, thing: Any) -> bool:
-    """Tell whether a network or port has port security; without the extension, all have.
+    """Return whether a network or port has port security; without the extension, all have.
 
     openstacksdk reports none if Neutron reports nothing.
     """

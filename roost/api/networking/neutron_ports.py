@@ -39,7 +39,7 @@ def given(network: Any, port_id: str, *, alone: bool, missing: type[exception.Ro
 
 
 def check_quota(network: Any, project: str, *, asked: int) -> None:
-    """Raise :class:`roost.exception.QuotaExceeded` if a project may not have ``asked`` more."""
+    """Raise :class:`roost.exception.QuotaExceeded` unless the quota allows ``asked`` new ports."""
     if not asked:
         return
     with translated_errors():

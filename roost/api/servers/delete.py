@@ -34,7 +34,7 @@ class ServerSoftDelete:
     def soft_delete(self, call: Call, uuid: str) -> bool:
         """Soft-delete a server; one that is soft-deleted stays so.
 
-        :returns: False when it can only be deleted for good: it is a build request, in ERROR or on
+        :returns: False when it cannot be soft-deleted: it is a build request, in ERROR or on
             no host, or is being deleted already
         :raises roost.exception.NotFound: when there is none, or none for this caller
         """

@@ -94,7 +94,7 @@ _NOT_INHERITED: Final = ("img_signature", "cache_in_nova", "bittorrent", "os_has
 class _ImageRequest:
     """A requested image: action, task, and the image's name and properties.
 
-    ``rotation``: how many backups are kept; None: it is not a backup.
+    ``rotation``: the number of backups to keep; None: it is not a backup.
     """
 
     action: str

@@ -120,7 +120,7 @@ def _progress(call: Call) -> dict[str, Sequence[str]]:
 
 
 def _asks_for_kernels(call: Call) -> bool:
-    """Return whether the query wants servers with a kernel or ramdisk id: there are none."""
+    """Return whether the query filters by kernel or ramdisk id, which no server has."""
     return any(_is_asked(call, n) and call.query.one(n) for n in ("kernel_id", "ramdisk_id"))
 
 
@@ -238,7 +238,7 @@ def _tags(call: Call, name: str) -> list[str]:
 
 
 def _order(call: Call) -> list[Sort]:
-    """Return the requested sort keys, made unambiguous by age and uuid."""
+    """Return the requested sort keys, then age and uuid, so that the order is unambiguous."""
     asked = call.query.in_turn("sort_key")
     directions = call.query.in_turn("sort_dir")
     if len(directions) > max(len(asked), 1):

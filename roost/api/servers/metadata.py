@@ -183,7 +183,7 @@ class ServerMetadata:
 
 
 def _without(key: str, metadata: Metadata, *, gone: bool) -> Metadata:
-    """Remove an item; ``gone``: it may be removed already."""
+    """Remove an item; ``gone``: a missing item is no error."""
     if key not in metadata and not gone:
         raise _no_item()
     return {name: value for name, value in metadata.items() if name != key}

@@ -25,7 +25,7 @@ Hints = Mapping[str, Sequence[str]]
 def hints_of(call: Call, asked: Mapping[str, Any], database: Database) -> dict[str, list[str]]:
     """Return the hints of a body, each a list.
 
-    :param asked: the server of the body
+    :param asked: the object ``server`` of the body
     :raises roost.exception.Forbidden: when one is about hosts, and the policy forbids it
     :raises roost.exception.Invalid: when one names a server that does not exist, or that the caller
         may not see: with the same message

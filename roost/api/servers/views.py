@@ -107,7 +107,7 @@ class Viewer:
 class Shown:
     """An instance with data from other tables; lists do not have ``groups``.
 
-    ``asked``: parts of its create request, in the versions that show them.
+    ``asked``: those parts of its create request that some microversions show.
     """
 
     instance: Instance

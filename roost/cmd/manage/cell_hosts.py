@@ -63,7 +63,7 @@ def list_hosts(deployment: Deployment, *, cell_name: str | None, as_json: bool) 
 
 
 def is_up(deployment: Deployment, cell: Cell, host: str) -> bool:
-    """Tell whether the compute of a host of this cell counts as up."""
+    """Return whether the compute of a host of this cell counts as up."""
     with deployment.checked(cell).read() as session:
         roll = services.call_roll(session, hosts=[host], binary=COMPUTE)
     group = deployment.service_group

@@ -24,14 +24,14 @@ from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
 from roost.servicegroup.driver import ServiceGroup, load_group
 
-CONNECTIONS = 4  # a command does one thing at a time
+CONNECTIONS = 4  # a command does one step at a time
 ANSWER_SECONDS = 3600  # schema changes and audits may take long
 T = TypeVar("T", Database, Bus, ServiceGroup)
 _SECRET = re.compile(r"(?<=[/,])([^:@/,]*):[^/,]*@")
 
 
 class Deployment:
-    """Made for each command; everything is read and connected on first use."""
+    """The deployment as one command uses it: reads and connects each part on first use."""
 
     def __init__(self, files: Sequence[pathlib.Path], folders: Sequence[pathlib.Path]) -> None:
         self._arguments = [f"--config-file={path}" for path in files]

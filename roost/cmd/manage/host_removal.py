@@ -19,7 +19,7 @@ from roost.scheduler.client import SchedulerClient
 @json_option
 @pass_deployment
 def remove_host(deployment: Deployment, *, host: str, force: bool, as_json: bool) -> None:
-    """Remove a host for good.
+    """Remove a host permanently.
 
     Removes it from the schedulers, its service, its membership in aggregates and its mapping to a
     cell. Refused while it has instances or claims. Stop its roost-compute before, which would

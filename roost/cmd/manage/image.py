@@ -71,7 +71,7 @@ def list_images(deployment: Deployment, *, as_json: bool) -> None:
 @json_option
 @pass_deployment
 def delete(deployment: Deployment, *, image_id: str, as_json: bool) -> None:
-    """Delete an image; servers that were made from it are not touched."""
+    """Delete an image; servers that were created from it are not changed."""
     deployment.local_images.delete(admin_context(), image_id)
     show_done(f"deleted the image {image_id}", {"id": image_id}, as_json=as_json)
 

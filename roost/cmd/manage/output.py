@@ -16,7 +16,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Answer in JS
 
 
 def show_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as_json: bool) -> None:
-    """Print a list of things, each with these columns."""
+    """Print a list of rows with these columns."""
     if as_json:
         _print_json([{column: row[column] for column in columns} for row in rows])
         return
@@ -27,7 +27,7 @@ def show_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as_j
 
 
 def show_one(values: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print one thing, a line per field."""
+    """Print one row, a line per field."""
     if as_json:
         _print_json(values)
         return

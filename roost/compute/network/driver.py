@@ -22,7 +22,7 @@ class NetworkDriver(Protocol):
     def host_bound(self) -> bool: ...
 
     def allocate(self, context: RequestContext, instance: Instance) -> NetworkInfo:
-        """Allocate the requested interfaces, bound to the instance's host; existing ones are kept.
+        """Allocate the requested interfaces, bound to the instance's host; existing ones stay.
 
         :raises roost.exception.Conflict: when its build is no longer wanted
         :raises roost.exception.BuildFailed: when they cannot be allocated

@@ -2,7 +2,7 @@
 
 One port serves all consoles: a client that sends a token is connected to the console of that token,
 by a socket that the hypervisor opens at that moment. So no guest's console listens on a port, and a
-URL in use never leads to another guest's console. Tokens are kept in memory only: after a restart
+URL in use never leads to another guest's console. Tokens are in memory only: after a restart
 of the daemon users request new ones. Diagnostics are here, too.
 """
 

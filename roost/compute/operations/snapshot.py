@@ -18,7 +18,7 @@ from roost.image.driver import ACTIVE
 from roost.objects import ImageMeta
 
 LOG = logging.getLogger(__name__)
-ROTATION: Final = "backup_rotation"  # only in the row: how many backups of a type are kept
+ROTATION: Final = "backup_rotation"  # only in the row: the number of backups of a type to keep
 _BACKUP_OF: Final = ("image_type", "backup_type", "instance_uuid")
 
 

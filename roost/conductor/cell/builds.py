@@ -238,7 +238,7 @@ class BuildClaims:
     def keep(self, context: RequestContext, build: BuildRow) -> Selection:
         """Make sure that the build has a claim on its host; return the claimed selection.
 
-        :raises roost.exception.NoCapacity: when the claim expired and the host has no room left
+        :raises roost.exception.NoCapacity: when the claim expired and the host has no capacity left
         """
         return self.scheduler.move_claim(
             context,
@@ -250,7 +250,7 @@ class BuildClaims:
     def take_next(
         self, context: RequestContext, build: BuildRow
     ) -> tuple[Selection, Sequence[Selection]]:
-        """Claim the next alternate with room; without one, ask the scheduler for this cell.
+        """Claim the next alternate with capacity; without one, request a host of this cell.
 
         :returns: the claimed selection, and the alternates that are left
         :raises roost.exception.NoValidHost: when no host of this cell can take it

@@ -82,7 +82,7 @@ class Deletion:
     def finish_alone(self, context: RequestContext, instance_uuid: str, *, why: str) -> None:
         """Delete an instance without its host.
 
-        :param why: reason why the host is not asked
+        :param why: why the host does not take part, for the log and the event
         """
         self._release(context, instance_uuid)
         if self._delete_row(instance_uuid, [self._alone(why)]):

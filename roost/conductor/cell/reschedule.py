@@ -119,7 +119,7 @@ class Rescheduling:
     def resend(self, context: RequestContext, build: builds.BuildRow) -> None:
         """Send a build to its host again, after renewing its claim.
 
-        When the claim expired and the host has no room left, the build goes on to the next host.
+        When the claim expired and the host has no capacity left, the next host gets the build.
         """
         try:
             selection = self.claims.keep(context, build)

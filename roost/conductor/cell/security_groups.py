@@ -44,7 +44,7 @@ class HostSecurityGroups:
     ) -> Iterator[None]:
         """Notify hosts after a change of an instance's addresses, which their groups may allow.
 
-        :param host: the host that made the change; it requests its filtering by itself
+        :param host: the host that changes the addresses; it requests its filtering by itself
         """
         yield
         if self.filters:

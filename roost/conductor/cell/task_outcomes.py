@@ -41,7 +41,7 @@ from roost.rpc.compute import Compute
 from roost.rpc.notifications import Notifier
 
 LOG = logging.getLogger(__name__)
-# Names in the history for changes that a guest made by itself.
+# Actions that the history shows for state changes that the guest caused.
 _BY_ITSELF: Final = {
     states.STOPPED: "stop",
     states.PAUSED: "pause",

@@ -1,6 +1,6 @@
 """The super-conductor's sweeper: takes up abandoned build requests and deletes.
 
-It goes by the rows, since messages may be lost. The cell-conductor's sweeper is
+It relies on the rows alone, since messages may be lost. The cell-conductor's sweeper is
 ``conductor/cell/sweeper.py``.
 """
 

@@ -35,7 +35,7 @@ class InTwoZones(exception.Conflict):
 class AggregateChange:
     """An aggregate after a change, and the hosts that it moved: host -> (old zone, new zone).
 
-    None stands for the zone that the host's own configuration names.
+    None: the zone in the host's own configuration.
     """
 
     aggregate: Aggregate

@@ -100,7 +100,7 @@ def adopt(
     put_away_at: datetime.datetime | None = None,
     turns: int = 0,
 ) -> bool:
-    """Map an instance that lives in a cell and is not mapped.
+    """Map an unmapped instance to the cell that has it.
 
     Unless it is soft-deleted, it counts against its project.
 

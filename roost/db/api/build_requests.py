@@ -107,7 +107,7 @@ def forget_spec(session: Session, request_uuid: str) -> None:
 
 
 def pin(session: Session, instance_uuid: str, request_uuid: str, zone: str | None) -> bool:
-    """Pin one instance to an availability zone, or unpin it, and leave its siblings.
+    """Pin one instance to an availability zone, or unpin it; others of its request stay.
 
     It gets a copy of the request spec with the new zone. False: another call has given it another
     spec meanwhile.

@@ -174,7 +174,7 @@ def queue_for_delete(
 
 
 def withdraw(session: Session, instance_uuid: str) -> bool:
-    """Delete a build request with its mapping and quota, as if it had never been made.
+    """Delete a build request with its mapping and quota, as if it had never been accepted.
 
     If it has a target cell, its instance is queued for delete there: so nothing stays behind, even
     if that cell is unavailable now and the super-conductor that worked on it has died.

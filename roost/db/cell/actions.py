@@ -28,7 +28,7 @@ _EVENT = tuple(InstanceActionEvent.fields)
 def start(session: Session, action: InstanceAction) -> None:
     """Begin an action, with the events it has so far; the same again changes nothing.
 
-    Of the earlier ones the latest are kept, and the one that created the instance.
+    Deletes old actions of the instance, except the latest ones and the create.
     """
     values = {**action.values(), "updated_at": database_now()}
     events = values.pop("events", [])

@@ -50,7 +50,7 @@ def knows(session: Session, uuid: str) -> bool:
 
 
 def free_orphan(session: Session, port_id: str) -> bool:
-    """Delete a port whose instance does not live; return whether there was such a port."""
+    """Delete a port without a live instance; return whether there was such a port."""
     lives = sa.exists().where(_c.uuid == _ports.c.instance_uuid, _c.deleted_at.is_(None))
     gone = session.execute(sa.delete(_ports).where(_ports.c.id == port_id, ~lives))
     return gone.rowcount == 1

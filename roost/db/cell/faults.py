@@ -15,7 +15,7 @@ _faults = models.instance_faults
 
 
 def add(session: Session, fault: InstanceFault) -> None:
-    """Add a fault; only the latest ``KEPT`` are kept."""
+    """Add a fault, and delete all but the latest ``KEPT``."""
     session.execute(sa.insert(_faults).values(**fault.values()))
     newest.keep(session, _faults, _faults.c.instance_uuid == fault.instance_uuid, KEPT)
 

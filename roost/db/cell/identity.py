@@ -9,7 +9,7 @@ from roost.db.cell import models
 from roost.db.engine import Session
 
 _identity = models.identity
-_WHO: Final = sa.select(_identity)  # made once: every heartbeat runs it
+_WHO: Final = sa.select(_identity)  # built once: every heartbeat runs it
 
 
 def get_identity(session: Session) -> tuple[str, str] | None:

@@ -185,7 +185,7 @@ def rows_of(uuids: Sequence[str]) -> list[tuple[sa.Table, sa.ColumnElement[bool]
 
 
 def hosts_of(session: Session, uuids: Collection[str]) -> dict[str, str | None]:
-    """Return the hosts of those of these instances that live; None: on no host."""
+    """Return the hosts of the live ones of these instances; None: on no host."""
     c = _instances.c
     rows = session.execute(
         sa.select(c.uuid, c.host).where(c.uuid.in_(uuids), c.deleted_at.is_(None))
@@ -215,7 +215,7 @@ def hosts_in_use(session: Session, hosts: Collection[str]) -> set[str]:
 
 
 def ending_states(session: Session, uuids: Collection[str]) -> dict[str, bool]:
-    """Return, for those of these instances that live, whether a host is to delete them."""
+    """Return whether a host is to delete them, for the live ones of these instances."""
     rows = session.execute(
         sa.select(_instances.c.uuid, _instances.c.task_state, _instances.c.host).where(
             _instances.c.uuid.in_(uuids), _instances.c.deleted_at.is_(None)

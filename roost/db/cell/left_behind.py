@@ -1,4 +1,4 @@
-"""Hosts that may have guests of instances that were deleted, or moved away, while they were down.
+"""Hosts that may have guests of instances that were deleted, or rescheduled, while they were down.
 
 When such a host is up again, it reads the rows of its guests and destroys those that ended: so the
 rows stay until the host has reported that it has no such guests.

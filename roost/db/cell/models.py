@@ -190,7 +190,7 @@ services = sa.Table(
     sa.UniqueConstraint("host", "binary"),
 )
 
-# Hosts that may have guests of instances that were deleted, or moved away, while they were down.
+# Hosts that may have guests of instances that were deleted, or rescheduled, while they were down.
 left_behind = sa.Table(
     "left_behind",
     metadata,

@@ -158,7 +158,7 @@ def list_live(
 
 
 def list_orphans(session: Session) -> list[tuple[str, str]]:
-    """Return (port id, instance uuid) of the ports whose instance does not live, for audits."""
+    """Return (port id, instance uuid) of the ports without a live instance, for audits."""
     instances = models.instances
     live = sa.and_(instances.c.uuid == _ports.c.instance_uuid, instances.c.deleted_at.is_(None))
     rows = session.execute(

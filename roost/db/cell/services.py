@@ -170,8 +170,8 @@ def _check_state(session: Session, known: sa.Row[Any], state_id: str) -> None:
     elif known.state_id != state_id:
         raise exception.Conflict(
             f"The cell knows the host {known.host} with another state path. If this machine and its"
-            f" state path take the place of the one before, end that and run roost-manage cell"
-            f" replace-host {known.host}; else end one of the two, or give it a name of its own."
+            f" state path replace the earlier host, stop that one and run roost-manage cell"
+            f" replace-host {known.host}; else stop one of the two, or give it another name."
         )
 
 

@@ -47,7 +47,7 @@ _INSERT = sa.insert(_CLAIMS)
 
 
 class ClaimMoved(exception.Conflict):
-    """Another transaction has made, deleted, confirmed or moved the instance's claim meanwhile."""
+    """Another transaction has created, deleted, confirmed or moved the instance's claim."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def confirm(session: Session, host_id: int, instance_uuids: Collection[str]) -> 
 def list_expired(
     session: Session, *, reserved_before: datetime.datetime, limit: int
 ) -> list[Claim]:
-    """Return reserved claims that were made before that time, the oldest first."""
+    """Return claims that are reserved since before that time, the oldest first."""
     columns = _CLAIMS.c
     chosen = (
         sa.select(*_COLUMNS)

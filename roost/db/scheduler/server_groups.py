@@ -1,7 +1,7 @@
 """Server groups, as the API level sent them, and their members, as claims have them.
 
 A transaction that changes claims of a group locks its row first, before hosts and claims, and
-raises its generation. So a generation stands for one set of members and their hosts, and
+raises its generation. So a generation identifies one set of members and their hosts, and
 transactions do not deadlock.
 """
 

@@ -14,7 +14,7 @@ from roost.scheduler.request import Request
 
 
 class Driver(Protocol):
-    """Chooses hosts. Made with the configured filters and weighers; does no I/O."""
+    """Chooses hosts by the configured filters and weighers; does no I/O."""
 
     engine: Engine
     """The filters and weighers, for explanations."""

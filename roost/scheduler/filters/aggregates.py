@@ -62,7 +62,9 @@ class AggregateImagePropertiesFilter(Filter):
             listed = ((name, membership.listed(name)) for name in properties)
             return any(values and properties[name] not in values for name, values in listed)
 
-        return [Refusal("kept for other images by its aggregates", hosts.by_membership(keeps_out))]
+        return [
+            Refusal("reserved for other images by its aggregates", hosts.by_membership(keeps_out))
+        ]
 
     def _properties(self, request: Request) -> dict[str, str]:
         found = request.image_properties().items()
@@ -84,7 +86,7 @@ class AggregateTenantFilter(Filter):
             names = {name for name in membership.names() if name.startswith(_TENANTS)}
             return bool(names) and all(project not in membership.listed(name) for name in names)
 
-        return [Refusal("kept for other projects", hosts.by_membership(keeps_out))]
+        return [Refusal("reserved for other projects", hosts.by_membership(keeps_out))]
 
 
 class AggregateTypeAffinityFilter(Filter):
@@ -102,7 +104,7 @@ class AggregateTypeAffinityFilter(Filter):
             flavors = membership.listed(_FLAVORS)
             return bool(flavors) and flavor not in flavors
 
-        return [Refusal("kept for other flavors", hosts.by_membership(keeps_out))]
+        return [Refusal("reserved for other flavors", hosts.by_membership(keeps_out))]
 
 
 def _demands(request: Request) -> spec_language.Items:

@@ -37,7 +37,7 @@ class _CapacityFilter(Filter):
         free = hosts.free(self.resource)
         row = int(free.argmax())
         asked, left = request.asked_of(self.resource), max(0, int(free[row]))
-        return Miss(row, f"{left} {self.unit} free of the {asked} asked")
+        return Miss(row, f"{left} {self.unit} free of the {asked} requested")
 
 
 class RamFilter(_CapacityFilter):

@@ -1,4 +1,4 @@
-"""Filters by scheduler hints: hosts near other instances or addresses, or away from them."""
+"""Filters by scheduler hints: hosts with or without certain instances or addresses."""
 
 import functools
 import ipaddress

@@ -89,7 +89,7 @@ class IsolatedHostsFilter(Filter):
             isolated |= hosts.having("host", name)
         if self._is_isolated(request):
             return [Refusal("not a host for isolated images", ~isolated)]
-        return [Refusal("kept for isolated images", isolated)] if self._strict else []
+        return [Refusal("reserved for isolated images", isolated)] if self._strict else []
 
     def _is_isolated(self, request: Request) -> bool:
         image = request.spec.image

@@ -68,7 +68,9 @@ class IsolatedAggregatesFilter(Filter):
         def keeps_out(membership: Membership) -> bool:
             return not required.issuperset(_required_by(membership))
 
-        return [Refusal("kept for other traits by its aggregates", hosts.by_membership(keeps_out))]
+        return [
+            Refusal("reserved for other traits by its aggregates", hosts.by_membership(keeps_out))
+        ]
 
 
 def _asked(request: Request) -> _Asked:

@@ -1,6 +1,6 @@
 """One NUMA cell of a host: its free part, and how a cell of an instance fits it.
 
-Sets of CPUs are bit masks: bit n stands for CPU n.
+Sets of CPUs are bit masks: bit n is CPU n.
 """
 
 import functools
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self
 
 from roost.objects import NUMACell
 
-ORDINARY: Final = 0  # page size that stands for memory without huge pages
+ORDINARY: Final = 0  # the page size of memory without huge pages
 _ORDINARY_NAMES: Final = (None, "small", "4")
 _REQUIRE: Final = "require"
 ISOLATE: Final = "isolate"

@@ -55,7 +55,7 @@ class DeviceRequest(NamedTuple):
 class Near(NamedTuple):
     """The ``cells`` of an instance, and the NUMA nodes whose devices each policy allows.
 
-    None among the nodes stands for devices whose node is not known; None instead of them: any node.
+    None among the nodes: devices whose node is not known; None instead of them: any node.
     """
 
     cells: frozenset[int]

@@ -16,7 +16,7 @@ def verdict(name, asked, reasons=None, nearest=None):
 
 
 def nothing_fits():
-    nearest = NearMiss.of(host="h1", node="n1", lacks="100 MiB free of the 512 asked")
+    nearest = NearMiss.of(host="h1", node="n1", lacks="100 MiB free of the 512 requested")
     reasons = {"not enough memory": 3, "on fire": 1}
     return Explanation.of(
         wanted=1,
@@ -176,7 +176,7 @@ def test_a_request_that_cannot_fit_is_explained_filter_by_filter(explain):
     rows = [row for row in cells_of if row]
     assert rows == [
         ["enabled", "5", "1", "1: down", ""],
-        ["ram", "4", "4", "3: not enough memory", "h1 (n1): 100 MiB free of the 512 asked"],
+        ["ram", "4", "4", "3: not enough memory", "h1 (n1): 100 MiB free of the 512 requested"],
         ["", "", "", "1: on fire", ""],
     ]
     assert "know 5 hosts" in told
@@ -199,7 +199,7 @@ def test_programs_get_all_of_it(explain, scheduler, cell1):
         "asked": 4,
         "refused": 4,
         "reasons": {"not enough memory": 3, "on fire": 1},
-        "nearest": {"host": "h1", "node": "n1", "lacks": "100 MiB free of the 512 asked"},
+        "nearest": {"host": "h1", "node": "n1", "lacks": "100 MiB free of the 512 requested"},
     }
     scheduler.answer = all_fit(cell1, "h2")
     placed = explain("--flavor", "m1", "--json", code=0).json

@@ -98,7 +98,7 @@ def test_a_guest_left_by_an_earlier_attempt_makes_way(rig):
 def test_a_host_without_room_says_which_resource_is_short(rig):
     instance = rig.instance(flavor=a_flavor(memory_mb=4096))
     carry(rig, instance)
-    why = "h1 has not enough MiB of memory: 4096 asked, 3072 free"
+    why = "h1 has not enough MiB of memory: 4096 requested, 3072 free"
     assert rig.conductor.rescheduled == [(instance.uuid, "h1", 1, why)]
     assert rig.conductor.ports == {}, "networks come after the claim"
 

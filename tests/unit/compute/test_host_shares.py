@@ -75,14 +75,14 @@ def test_a_cpu_that_is_given_away_is_not_given_away_again(rig):
 
 def test_more_cpus_than_may_be_given_away_are_refused(rig):
     claim(rig, vcpus=4, numa_topology=a_pinned_topology(0, 1, 2, 3))
-    with pytest.raises(exception.NoCapacity, match="dedicated CPUs: 2 asked, 1 free"):
+    with pytest.raises(exception.NoCapacity, match="dedicated CPUs: 2 requested, 1 free"):
         claim(rig, numa_topology=a_pinned_topology(4, 5, host_cell=1), limits={"pcpus": 5})
 
 
 def test_devices_are_counted_by_kind_and_place(rig):
     claim(rig, pci=[devices(1)])
     claim(rig, pci=[devices(1, numa_node=1)])
-    with pytest.raises(exception.NoCapacity, match="devices 10de:1eb8: 2 asked, 1 free"):
+    with pytest.raises(exception.NoCapacity, match="devices 10de:1eb8: 2 requested, 1 free"):
         claim(rig, pci=[devices(2)])
     claim(rig, pci=[devices(1)])
 
@@ -100,7 +100,7 @@ def test_what_is_given_away_stays_so_when_the_host_starts_again(rig):
     rig.tracker.fill([there])
     with pytest.raises(exception.NoCapacity, match="CPU 3"):
         claim(rig, numa_topology=a_pinned_topology(3, 4))
-    with pytest.raises(exception.NoCapacity, match="1 asked, 0 free"):
+    with pytest.raises(exception.NoCapacity, match="1 requested, 0 free"):
         claim(rig, pci=[devices(1)])
 
 

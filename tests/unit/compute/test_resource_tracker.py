@@ -44,7 +44,7 @@ def test_an_instance_may_take_the_last_of_everything(tracker):
 
 def test_a_disk_that_only_the_image_sizes_is_claimed(tracker):
     instance = an_instance(flavor=a_flavor(root_gb=0), image=an_image(virtual_size=41 << 30))
-    with pytest.raises(exception.NoCapacity, match="GiB of disk: 41 asked, 40 free"):
+    with pytest.raises(exception.NoCapacity, match="GiB of disk: 41 requested, 40 free"):
         tracker.claim(instance)
     instance.image.virtual_size = 40 << 30
     tracker.claim(instance)
@@ -69,7 +69,7 @@ def test_only_a_change_is_told(rig, tracker):
 
 def test_what_is_here_already_counts_even_if_it_does_not_fit(tracker):
     tracker.fill([sized(memory_mb=9999)])
-    with pytest.raises(exception.NoCapacity, match="1 asked, 0 free"):
+    with pytest.raises(exception.NoCapacity, match="1 requested, 0 free"):
         tracker.claim(sized(memory_mb=1))
 
 

@@ -64,7 +64,7 @@ def test_a_refusal_names_the_nearest_miss():
     rows = [a_row("h1", memory_mb=300), a_row("h2", memory_mb=500), a_row("h3", memory_mb=100)]
     decision, _ = decide(a_request(), *rows)
     (ram,) = [verdict for verdict in decision.verdicts if verdict.filter == "ram"]
-    assert ram.closest == (1, "500 MiB free of the 512 asked")
+    assert ram.closest == (1, "500 MiB free of the 512 requested")
 
 
 def test_what_is_chosen_is_taken_and_can_be_given_back():

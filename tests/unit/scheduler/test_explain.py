@@ -38,7 +38,7 @@ def refused():
     verdicts = [
         Verdict("enabled", 3, {"disabled": 1}),
         Verdict("requested", 2, {}),
-        Verdict("ram", 2, {"not enough memory": 2}, Miss(1, "100 MiB free of the 512 asked")),
+        Verdict("ram", 2, {"not enough memory": 2}, Miss(1, "100 MiB free of the 512 requested")),
     ]
     hosts = hosts_of(a_row("h1"), a_row("h2"), a_row("h3"))
     return explain.no_valid_host(a_request(), Decision([], [], verdicts), hosts=hosts)
@@ -53,7 +53,7 @@ def test_the_error_carries_what_every_filter_said():
         "ram": {"not enough memory": 2},
     }
     assert error.details["asked"] == {"enabled": 3, "requested": 2, "ram": 2}
-    assert error.details["nearest"]["ram"]["lacks"] == "100 MiB free of the 512 asked"
+    assert error.details["nearest"]["ram"]["lacks"] == "100 MiB free of the 512 requested"
 
 
 def test_what_the_error_carries_makes_verdicts_again():
@@ -68,9 +68,9 @@ def test_what_the_error_carries_makes_verdicts_again():
         "asked": 2,
         "refused": 2,
         "reasons": {"not enough memory": 2},
-        "nearest": {"host": "h2", "node": "h2", "lacks": "100 MiB free of the 512 asked"},
+        "nearest": {"host": "h2", "node": "h2", "lacks": "100 MiB free of the 512 requested"},
     }
-    assert nearest_misses(found) == "ram on h2 (100 MiB free of the 512 asked)"
+    assert nearest_misses(found) == "ram on h2 (100 MiB free of the 512 requested)"
 
 
 def refuse(manager, context, *instances, memory_mb=10**6):
@@ -90,7 +90,7 @@ def test_a_refusal_is_one_line_of_the_log(manager, context, report, caplog):
     again = refuse(manager, context, one, two)
     why = (
         "No valid host was found. 2 hosts: not enough memory;"
-        " nearest: ram on h1 (16384 MiB free of the 1000000 asked)"
+        " nearest: ram on h1 (16384 MiB free of the 1000000 requested)"
     )
     assert [record.getMessage() for record in caplog.records] == [
         f"{one}: request {request}: {why}",

@@ -54,7 +54,7 @@ class FakeGuests:
         return self.file(uuid).with_suffix(".iso")
 
     def departed(self, uuid: str) -> pathlib.Path:
-        """Return the path of the file that marks a guest as migrated away."""
+        """Return the path of the file that marks a guest as migrated to another host."""
         return self.file(uuid).with_suffix(".gone")
 
 

@@ -26,7 +26,7 @@ class BaseImages:
 
     :param folder: created when first needed
     :param in_use: returns the names of the bases that disks use; when it raises, none is removed
-    :param lifetime: seconds that an unused base is kept; 0: for ever
+    :param lifetime: seconds until an unused base is removed; 0: never
     :param most: limit of all bases in bytes; 0: none; None: the free space, and half of the file
         system while no disk uses them
     :param node: the name of this host, where others share the folder
@@ -59,7 +59,7 @@ class BaseImages:
 
         After that it stays for as long as a disk uses it.
 
-        :raises roost.exception.BuildFailed: when it cannot be made; another host may have space
+        :raises roost.exception.BuildFailed: when it cannot be created; another host may have space
         """
         base, user = self._folder.file(path.stem), object()
         self._folder.use(base, user)
@@ -74,14 +74,14 @@ class BaseImages:
             self._folder.release(user)
 
     def clear(self) -> None:
-        """Remove what a killed daemon of this host left half-made.
+        """Remove incomplete files of a killed daemon of this host.
 
         No guest may be built meanwhile.
         """
         self._folder.clear()
 
     def tidy(self) -> None:
-        """Remove bases that were unused for long enough, and what was left half-made.
+        """Remove bases that were unused for long enough, and incomplete files.
 
         Also enforces a limit that the operator has lowered.
         """

@@ -67,7 +67,7 @@ class Video:
 
 @dataclasses.dataclass(frozen=True)
 class Sound:
-    """A sound card, which SPICE clients hear."""
+    """A sound card, whose output SPICE clients receive."""
 
     model: str
 

@@ -351,7 +351,7 @@ class LibvirtDriver:
             return self._known_node
 
     def _begin(self) -> None:
-        """Create the folders of this host, and remove what a killed daemon left half-made."""
+        """Create the folders of this host, and remove incomplete files of a killed daemon."""
         self._folders.make()
         self._folders.clear()
         self._bases.clear()

@@ -1,4 +1,4 @@
-"""Disks from images, made by the host's programs (qemu-img and others).
+"""Creates disks from images, by the host's programs (qemu-img and others).
 
 Images are untrusted: one that refers to files of this host, or is larger than the flavor allows, is
 refused before QEMU reads it, and converted to raw before a guest uses it.
@@ -33,7 +33,7 @@ def run(program: str, *arguments: str) -> str:
     except (OSError, subprocess.SubprocessError) as error:
         output = getattr(error, "stderr", None) or error
         LOG.error("%s %s: %s", program, " ".join(arguments), output)  # noqa: TRY400
-        raise exception.BuildFailed(f"A disk could not be made ({program}).") from error
+        raise exception.BuildFailed(f"A disk could not be created ({program}).") from error
     return done.stdout
 
 

@@ -52,7 +52,7 @@ def test_aggregates_may_keep_hosts_for_images():
     kept = an_aggregate("h1", os_distro="windows, windows-server")
     request = with_properties(os_distro="debian")
     assert refused(AggregateImagePropertiesFilter(), request, *ROWS, aggregates=[kept]) == {
-        "h1": "kept for other images by its aggregates"
+        "h1": "reserved for other images by its aggregates"
     }
     windows = with_properties(os_distro="windows")
     assert refused(AggregateImagePropertiesFilter(), windows, *ROWS, aggregates=[kept]) == {}
@@ -79,7 +79,7 @@ def test_aggregates_may_keep_hosts_for_projects(name):
     kept = an_aggregate("h1", **{name: "bank, exchange"})
     each = AggregateTenantFilter()
     assert refused(each, a_request(project_id="p"), *ROWS, aggregates=[kept]) == {
-        "h1": "kept for other projects"
+        "h1": "reserved for other projects"
     }
     assert refused(each, a_request(project_id="exchange"), *ROWS, aggregates=[kept]) == {}
 
@@ -88,5 +88,5 @@ def test_aggregates_may_keep_hosts_for_flavors():
     kept = an_aggregate("h1", instance_type="m1.huge, m1.giant")
     each = AggregateTypeAffinityFilter()
     tiny, huge = (a_request(flavor=a_flavor(name=name)) for name in ("m1.tiny", "m1.huge"))
-    assert refused(each, tiny, *ROWS, aggregates=[kept]) == {"h1": "kept for other flavors"}
+    assert refused(each, tiny, *ROWS, aggregates=[kept]) == {"h1": "reserved for other flavors"}
     assert refused(each, huge, *ROWS, aggregates=[kept]) == {}

@@ -56,7 +56,7 @@ def test_a_disk_that_only_the_image_sizes_must_fit():
 def test_the_host_with_the_most_room_came_closest():
     request = a_request(flavor=a_flavor(memory_mb=4096))
     rows = a_row("h1", memory_mb=1024), a_row("h2", memory_mb=4000, used={"memory_mb": 500})
-    assert closest(RamFilter(), request, *rows) == ("h2", "3500 MiB free of the 4096 asked")
+    assert closest(RamFilter(), request, *rows) == ("h2", "3500 MiB free of the 4096 requested")
 
 
 def test_a_host_takes_so_many_instances_and_no_more():

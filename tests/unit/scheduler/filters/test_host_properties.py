@@ -65,7 +65,7 @@ def test_aggregates_may_keep_hosts_for_those_who_require_a_trait():
     rows = a_row("h1"), a_row("h2")
     each = IsolatedAggregatesFilter()
     assert refused(each, a_request(), *rows, aggregates=[licensed]) == {
-        "h1": "kept for other traits by its aggregates"
+        "h1": "reserved for other traits by its aggregates"
     }
     windows = with_specs(**{"trait:CUSTOM_WINDOWS": "required"})
     assert refused(each, windows, *rows, aggregates=[licensed]) == {}
@@ -155,7 +155,7 @@ def test_isolated_images_and_isolated_hosts_are_for_each_other():
         "h2": "not a host for isolated images"
     }
     assert refused(each, a_request(image=an_image(id=a_uuid())), *rows) == {
-        "h1": "kept for isolated images"
+        "h1": "reserved for isolated images"
     }
 
 
