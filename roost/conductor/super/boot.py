@@ -460,7 +460,7 @@ def _check_ours(task: BootTask) -> None:
 
 PLACE: Flow[PlacedInstance] = Flow(
     "place",
-    [
+    lambda: [
         Step(find_cell, undo=release_claim),  # select_destinations made the claim
         Step(create_in_cell, undo=remove_from_cell),
         Step(point_mapping_to_cell),  # nothing to undo: it happens whole or not at all
@@ -469,14 +469,14 @@ PLACE: Flow[PlacedInstance] = Flow(
 )
 RECORD: Flow[Cell0Record] = Flow(
     "record",
-    [
+    lambda: [
         Step(find_cell0),
         Step(record_in_cell0, undo=remove_from_cell),
         Step(point_mapping_to_cell),
     ],
 )
 # The cell's own sweeper sends the build to the host, after it has renewed the claim.
-ADOPT: Flow[BootTask] = Flow("adopt", [Step(point_mapping_to_cell)])
+ADOPT: Flow[BootTask] = Flow("adopt", lambda: [Step(point_mapping_to_cell)])
 T = TypeVar("T", bound=BootTask)
 
 
