@@ -1,6 +1,7 @@
 """Run named steps in order; on failure, undo the started ones in reverse order."""
 
 import dataclasses
+import functools
 import logging
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
@@ -30,18 +31,25 @@ class Step(Generic[W]):
 class Flow(Generic[W]):
     """Steps that succeed as a whole or leave nothing behind.
 
-    ``run`` is called for every do and undo; tests pass one that fails, repeats or records.
+    :param steps: returns the steps; called at the first use, so that a module can begin with its
+        flows and have the functions of their steps below
+    :param run: called for every do and undo; tests pass one that fails, repeats or records
     """
 
     def __init__(
         self,
         name: str,
-        steps: Iterable[Step[W]],
+        steps: Callable[[], Iterable[Step[W]]],
         run: Callable[[Callable[[W], None], W], None] = lambda do, work: do(work),
     ) -> None:
         self.name = name
-        self.steps = tuple(steps)
         self.run = run
+        self._make_steps = steps
+
+    @functools.cached_property
+    def steps(self) -> tuple[Step[W], ...]:
+        """The steps, in order."""
+        return tuple(self._make_steps())
 
     def __call__(self, work: W) -> None:
         begun: list[Step[W]] = []

@@ -16,7 +16,7 @@ from roost.cells.security_groups import GroupCopies
 from roost.cmd import _checks, _options, _parts, _run
 from roost.cmd._daemon import Daemon, Periodic, RpcServer
 from roost.cmd._waiting import StartupCheck
-from roost.conductor.super.boot import BootService
+from roost.conductor.super.boot_service import BootService
 from roost.conductor.super.manager import SuperConductorManager
 from roost.conductor.super.purge import Archive, Purge
 from roost.conductor.super.scheduler_sync import Snapshots

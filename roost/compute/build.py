@@ -126,7 +126,7 @@ def build_flow(run: Callable[[Do, Build], None] = lambda do, build: do(build)) -
     """Return the steps of a build, in order, with their undos."""
     return Flow(
         "build",
-        [
+        lambda: [
             Step(begin),
             Step(claim, undo=release_claim),
             Step(network, undo=leave_network),

@@ -4,18 +4,13 @@ A guest that starts or stops by itself is checked at once, if the hypervisor rep
 
 Guests are read first, then rows. A change in between may look like a difference, so each difference
 is judged a second time under the instance's lock. Instances with a task are left alone: the task
-ends by itself, and its lease ends when no process works on it any more.
-
-A guest is destroyed only if it is proven to be this host's own leftover: its row is deleted; or a
-later attempt of its build is on another host; or all hosts gave up its build. A row that merely
-names another host proves nothing: a host that was renamed would see the same. For a guest that was
-announced once, only a deleted row is proof: any other row may be an old copy.
+ends by itself, and its lease ends when no process works on it any more. ``reconcile_rules.py``
+decides what is done.
 """
 
 import collections
 import contextlib
 import dataclasses
-import enum
 import logging
 import queue
 import threading
@@ -27,161 +22,20 @@ from roost.compute.host import Host
 from roost.compute.instance_events import InstanceEvents
 from roost.compute.locks import Locks
 from roost.compute.network.driver import PlugsGuests
+from roost.compute.reconcile_rules import (
+    Correction,
+    GuestDecision,
+    decide,
+    is_unnoted,
+    must_have_guest,
+)
 from roost.compute.virt.driver import Guest
 from roost.context import RequestContext, admin_context
 from roost.objects import HostFinding, InstanceActionEvent, InstanceLocation
-from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE
+from roost.objects.host import HERE
 
 LOG = logging.getLogger(__name__)
-
-
-class Correction(enum.Enum):
-    """How a difference is handled: the last part of the notification's event type."""
-
-    DESTROY = "leftover_destroyed"
-    LEAVE = "guest_left"
-    GIVE_UP = "instance_lost"
-    FOLLOW = "power_followed"
-    STOP = "stopped_again"
-    START = "started_again"
-    MISS = "instance_missing"
-    FIND = "guest_found"
-
-
-# How a guest came to differ from its row.
-_DID: Final = {
-    states.RUNNING: "ran",
-    states.SHUTDOWN: "had stopped",
-    states.HELD: "was paused",
-    states.SAVED: "was suspended",
-}
-
-
-@dataclasses.dataclass(frozen=True)
-class GuestDecision:
-    """The correction to make, and the reason in plain text for operators."""
-
-    remedy: Correction
-    why: str
-
-
-_FOLLOW_POWER: Final = GuestDecision(Correction.FOLLOW, "its row did not know the power state")
 _LOSSES_OF: Final = 3600.0  # seconds
-_UNKNOWN: Final = "its cell knows no such instance"
-_OLD_ROW: Final = "see roost-manage cell after-restore"
-_CUT_OFF: Final = "its guest had ended with its host, which was started again"
-
-
-def decide(
-    guest: Guest | None, row: InstanceLocation, *, resumes: bool = False
-) -> GuestDecision | None:
-    """Compare a guest (None: there is none) with its row; return None when nothing is to be done.
-
-    :param resumes: whether guests that ran are started again after a reboot of the node
-    """
-    if row.place == HERE:
-        decision = _judge_here(guest, row)
-        if guest is None or not guest.cut_off:
-            return decision
-        return _judge_cut_off(decision, row, resumes=resumes)
-    return None if guest is None else _judge_stray(guest, row)
-
-
-def _judge_cut_off(
-    decision: GuestDecision | None, row: InstanceLocation, *, resumes: bool
-) -> GuestDecision | None:
-    """Decide about a guest that went down with its node.
-
-    One that was paused stays down: its memory is lost.
-    """
-    if decision is None or decision.remedy is not Correction.FOLLOW:
-        return decision
-    ran = row.vm_state in (states.ACTIVE, states.RESCUED) and row.power_state == states.RUNNING
-    return GuestDecision(Correction.START if resumes and ran else Correction.FOLLOW, _CUT_OFF)
-
-
-def _judge_stray(guest: Guest, row: InstanceLocation) -> GuestDecision:
-    if row.place == DELETED:
-        return GuestDecision(Correction.DESTROY, "its instance is deleted")
-    where = _location(row)
-    if guest.announced:
-        return GuestDecision(Correction.LEAVE, f"{where}, and the guest was announced: {_OLD_ROW}")
-    if row.place == ELSEWHERE and guest.attempt is not None and guest.attempt < row.attempt:
-        return GuestDecision(
-            Correction.DESTROY, f"{where}, the guest is of attempt {guest.attempt}"
-        )
-    if row.place == NOWHERE and row.vm_state == states.ERROR and not row.launched:
-        return GuestDecision(Correction.DESTROY, "the build of its instance was given up")
-    if row.place == ELSEWHERE:
-        where = f"{where}, and no record shows that the guest is of an earlier attempt"
-    return GuestDecision(Correction.LEAVE, where)
-
-
-def _location(row: InstanceLocation) -> str:
-    if row.place == ELSEWHERE:
-        return f"attempt {row.attempt} of its instance is on {row.host}"
-    return "its instance is on no host" if row.place == NOWHERE else _UNKNOWN
-
-
-def _judge_here(guest: Guest | None, row: InstanceLocation) -> GuestDecision | None:
-    if row.task_state is not None:
-        return None
-    if row.vm_state == states.SOFT_DELETED:
-        return None if guest is None else _judge_soft_deleted(guest, row)
-    if row.vm_state in states.WITH_GUEST:
-        return _judge_guest(guest, row)
-    return None if guest is None else _judge_found(guest, row)
-
-
-def _judge_found(guest: Guest, row: InstanceLocation) -> GuestDecision | None:
-    """Decide about the guest of a server in ERROR whose guest was missing before."""
-    known = states.as_found(guest.power_state, rescued=guest.rescued)
-    if row.vm_state != states.ERROR or row.power_state != states.NOSTATE:
-        return None
-    found = GuestDecision(Correction.FIND, "its guest, which was missing, is there again")
-    return found if guest.announced and known is not None else None
-
-
-def _judge_guest(guest: Guest | None, row: InstanceLocation) -> GuestDecision | None:
-    """Decide about the guest of a server that must have one; None: it is missing."""
-    if guest is None:
-        return GuestDecision(Correction.GIVE_UP, "its guest is gone from this host")
-    found = states.as_found(guest.power_state, rescued=guest.rescued)
-    if found not in (None, row.vm_state):
-        return _judge_other(guest, row)
-    if guest.power_state not in (states.NOSTATE, row.power_state):
-        return _FOLLOW_POWER
-    return None
-
-
-def _judge_soft_deleted(guest: Guest, row: InstanceLocation) -> GuestDecision | None:
-    """Decide about the guest of a soft-deleted server, which must be stopped."""
-    if guest.power_state not in (states.NOSTATE, states.SHUTDOWN):
-        return GuestDecision(
-            Correction.STOP, f"its guest {_DID[guest.power_state]}, though it is soft-deleted"
-        )
-    return None if guest.power_state in (states.NOSTATE, row.power_state) else _FOLLOW_POWER
-
-
-def _judge_other(guest: Guest, row: InstanceLocation) -> GuestDecision:
-    """Decide about a guest in another state than its row."""
-    if guest.rescued:
-        return GuestDecision(Correction.FOLLOW, "its guest was rescued")
-    did = _DID[guest.power_state]
-    if row.vm_state == states.STOPPED:
-        return GuestDecision(Correction.STOP, f"its guest {did}, though it is to be stopped")
-    return GuestDecision(Correction.FOLLOW, f"its guest {did} by itself")
-
-
-def _is_unnoted(guest: Guest | None, row: InstanceLocation) -> bool:
-    """Return whether a guest lacks its mark as announced, though its server is built and idle."""
-    at_rest = row.task_state is None and row.vm_state in states.WITH_GUEST
-    return guest is not None and not guest.announced and row.place == HERE and at_rest
-
-
-def _is_lost(guest: Guest | None, row: InstanceLocation) -> bool:
-    decision = decide(guest, row)
-    return decision is not None and decision.remedy is Correction.GIVE_UP
 
 
 class Losses:
@@ -297,20 +151,23 @@ class Reconciler:
     def _compare(self, context: RequestContext) -> None:
         self._look_after_networks()
         before = self.counts.copy()
-        guests = {guest.uuid: guest for guest in self._guests()}  # before the rows: see above
+        found = map(self._find, self._host.virt.list_guests())
+        guests = {guest.uuid: guest for guest in found if guest}  # before the rows: see above
         rows = self._ask(context, guests, and_others_here=True)
         uuids = {*guests, *(row.instance_uuid for row in rows)}
         self._left = {uuid: why for uuid, why in self._left.items() if uuid in uuids}
-        self._losses.missing = sum(_is_lost(guests.get(row.instance_uuid), row) for row in rows)
+        self._losses.missing = sum(
+            must_have_guest(row) for row in rows if row.instance_uuid not in guests
+        )
         for row in rows:
             guest = guests.get(row.instance_uuid)
             self._note(guest, row)
             decision = self._judge(guest, row)
-            if self._is_news(row.instance_uuid, decision) or _is_unnoted(guest, row):
+            if self._is_news(row.instance_uuid, decision) or is_unnoted(guest, row):
                 self._look_again(context, row.instance_uuid)
         done = self.counts - before
         if done:
-            counts = ", ".join(f"{many} {remedy.value}" for remedy, many in done.items())
+            counts = ", ".join(f"{many} {correction.value}" for correction, many in done.items())
             LOG.warning("%s differed from its cell: %s", self._host.name, counts)
 
     def _look_after_networks(self) -> None:
@@ -333,13 +190,6 @@ class Reconciler:
             self._host.unplug(uuid)
         except Exception:
             LOG.exception("%s: its interfaces could not be unplugged; the next run retries", uuid)
-
-    def _guests(self) -> Iterable[Guest]:
-        """Yield the hypervisor's guests; those that it cannot describe without details."""
-        for uuid in self._host.virt.list_guests():
-            guest = self._find(uuid)
-            if guest is not None:
-                yield guest
 
     def _find(self, uuid: str) -> Guest | None:
         """Return a guest; without details when the hypervisor cannot describe it."""
@@ -371,7 +221,7 @@ class Reconciler:
 
     def _judge(self, guest: Guest | None, row: InstanceLocation) -> GuestDecision | None:
         decision = decide(guest, row, resumes=self._resumes)
-        if decision is None or decision.remedy is not Correction.GIVE_UP or self._losses.may_be:
+        if decision is None or decision.correction is not Correction.GIVE_UP or self._losses.may_be:
             return decision
         why = f"{decision.why}, and so are others: see roost-manage cell give-up-missing"
         return GuestDecision(Correction.MISS, why)
@@ -381,7 +231,7 @@ class Reconciler:
         if decision is None:
             self._left.pop(uuid, None)
             return False
-        waits = decision.remedy in (Correction.LEAVE, Correction.MISS)
+        waits = decision.correction in (Correction.LEAVE, Correction.MISS)
         return not waits or self._left.get(uuid) != decision.why
 
     def _look_again(self, context: RequestContext, uuid: str) -> None:
@@ -394,13 +244,13 @@ class Reconciler:
             guest = self._find(uuid)
             for row in self._ask(context, [uuid]):
                 self._note(guest, row)
-                if _is_unnoted(guest, row):
+                if is_unnoted(guest, row):
                     self._host.note_announced(uuid)
                 decision = self._judge(guest, row)
                 if decision is not None and self._is_news(uuid, decision):
-                    self._remedy(context, guest, row, decision)
+                    self._correct(context, guest, row, decision)
 
-    def _remedy(
+    def _correct(
         self,
         context: RequestContext,
         guest: Guest | None,
@@ -427,18 +277,18 @@ class Reconciler:
         decision: GuestDecision,
     ) -> None:
         uuid = str(row.instance_uuid)
-        if decision.remedy is Correction.DESTROY:
+        if decision.correction is Correction.DESTROY:
             self._host.destroy(uuid)
-        elif decision.remedy in (Correction.LEAVE, Correction.MISS):
+        elif decision.correction in (Correction.LEAVE, Correction.MISS):
             self._left[uuid] = decision.why
-        elif decision.remedy is Correction.STOP and guest is not None:
+        elif decision.correction is Correction.STOP and guest is not None:
             self._host.virt.power_off(uuid)
             self._report(context, row, dataclasses.replace(guest, power_state=states.SHUTDOWN))
-        elif decision.remedy is Correction.START and guest is not None:
+        elif decision.correction is Correction.START and guest is not None:
             self._start(context, guest, row, decision.why)
         else:
             self._report(context, row, guest, decision.why)
-            if decision.remedy is Correction.GIVE_UP:
+            if decision.correction is Correction.GIVE_UP:
                 self._losses.note()
 
     def _start(
@@ -479,12 +329,12 @@ class Reconciler:
 
     def _send_outcome(self, context: RequestContext, uuid: str, decision: GuestDecision) -> None:
         """Count and log the correction, and send a notification."""
-        self.counts[decision.remedy] += 1
-        LOG.warning("%s: %s: %s", uuid, decision.remedy.value, decision.why)
+        self.counts[decision.correction] += 1
+        LOG.warning("%s: %s: %s", uuid, decision.correction.value, decision.why)
         finding = HostFinding(
             host=self._host.name,
             instance_uuid=uuid,
-            kind=decision.remedy.value,
+            kind=decision.correction.value,
             reason=decision.why,
         )
         try:

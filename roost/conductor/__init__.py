@@ -1,6 +1,6 @@
 """The conductors: ``super/`` above the cells, ``cell/`` within one.
 
-Each workflow is a file: ``super/boot.py`` places build requests and sends them to hosts,
+Each workflow is a file: ``super/boot.py`` places instances and sends them to hosts,
 ``cell/reschedule.py`` sends a failed build to another host, ``cell/delete.py`` finishes deletes,
 and each ``sweeper.py`` takes up abandoned tasks. ``placement_query.py`` queries the scheduler for
 both conductors, ``failures.py`` records why an instance has no host.

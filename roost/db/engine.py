@@ -12,7 +12,7 @@ import functools
 import random
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import sqlalchemy as sa
 
@@ -21,8 +21,8 @@ from roost.db import clock, errors
 from roost.db.drivers import Timeouts, make_engine
 from roost.exception import Deadlock, Full, Lost, ReadOnly, Unavailable
 
-P = ParamSpec("P")
 R = TypeVar("R")
+S = TypeVar("S", bound=Callable[..., Any])
 Session = sa.Connection  # in a transaction: all that the functions of db/ are given
 
 CONNECT_SECONDS: Final = 10
@@ -142,7 +142,7 @@ class Database:
         return sa.make_url(self.url).render_as_string(hide_password=True)
 
 
-def retried(step: Callable[P, R]) -> Callable[P, R]:
+def retried(step: S) -> S:
     """Retry a step whose transaction may not have been committed: see :class:`Retries`.
 
     For every step that writes; it must be idempotent, even after a commit.
@@ -150,7 +150,7 @@ def retried(step: Callable[P, R]) -> Callable[P, R]:
     return _again(step, after=(Deadlock, Full, Lost))
 
 
-def retried_if_undone(step: Callable[P, R]) -> Callable[P, R]:
+def retried_if_undone(step: S) -> S:
     """Retry a step whose transaction was certainly not committed.
 
     For steps that are not idempotent: a second creation would find the first, a second deletion
@@ -159,9 +159,9 @@ def retried_if_undone(step: Callable[P, R]) -> Callable[P, R]:
     return _again(step, after=(Deadlock, Full, ReadOnly))
 
 
-def _again(step: Callable[P, R], *, after: tuple[type[Unavailable], ...]) -> Callable[P, R]:
+def _again(step: S, *, after: tuple[type[Unavailable], ...]) -> S:
     @functools.wraps(step)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+    def run(*args: Any, **kwargs: Any) -> Any:
         try:
             return step(*args, **kwargs)
         except after as error:
@@ -175,7 +175,7 @@ def _again(step: Callable[P, R], *, after: tuple[type[Unavailable], ...]) -> Cal
                     raise
                 retries.note(error)
 
-    return run
+    return cast("S", run)
 
 
 class Retries:

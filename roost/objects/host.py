@@ -150,7 +150,7 @@ class InstanceLocation(base.RoostObject):
 class HostFinding(base.RoostObject):
     """A difference between a host and its cell's records, and the host's correction.
 
-    ``kind`` is a :class:`roost.compute.reconcile.Correction`; ``reason`` is for operators.
+    ``kind`` is a :class:`roost.compute.reconcile_rules.Correction`; ``reason`` is for operators.
     """
 
     VERSION = "1.0"

@@ -39,8 +39,8 @@ _QUOTAS = (
 )  # fmt: skip
 IN_PROCESS = "fake"
 _FILE = "rig.json"
-# Of each daemon, and connections to each database: so a rig fits into the hundred that PostgreSQL
-# allows when nobody has told it otherwise.
+# Of each daemon, and connections to each database: so a rig fits into the hundred connections that
+# PostgreSQL allows by default.
 THREADS = 8
 _HEARTBEATS: Mapping[str, float] = {"service_report_interval": 2.0, "service_down_time": 10.0}
 
@@ -365,26 +365,19 @@ class Plan:
             self._daemon(name, "roost-cell-conductor", topic="cell-conductor", cell=cell, own=data)
             for name in self._copies_of(f"{cell}-conductor")
         ]
-        return [
-            *conductors,
-            *map(self._led, (self._host(cell, one) for one in self.hosts_of(cell))),
-        ]
+        return [*conductors, *(self._led(self._host(cell, one)) for one in self.hosts_of(cell))]
 
     def _host(self, cell: str, host: str) -> PlannedDaemon:
-        own = self._guests(host) if self.real else self._pretended()
-        return self._daemon(host, "roost-compute", topic="compute", cell=cell, own=own, user=host)
-
-    def _pretended(self) -> Options:
         inventory = {"inventory_file": str(self.inventory_file)} if self.inventory else {}
-        return {"fake_driver": {"faults_file": str(self.faults_file), **inventory}}
-
-    def _guests(self, host: str) -> Options:
-        return of_host(
-            self.network.address(self.all_hosts.index(host)),
-            said=self.overrides,
-            metadata_url=self.metadata_endpoint,
-            secret=self.metadata_secret,
-        )
+        own: Options = {"fake_driver": {"faults_file": str(self.faults_file), **inventory}}
+        if self.real:
+            own = of_host(
+                self.network.address(self.all_hosts.index(host)),
+                said=self.overrides,
+                metadata_url=self.metadata_endpoint,
+                secret=self.metadata_secret,
+            )
+        return self._daemon(host, "roost-compute", topic="compute", cell=cell, own=own, user=host)
 
     def _led(self, host: PlannedDaemon) -> PlannedDaemon:
         """Return a compute that reaches the broker, and this machine, from where it runs."""

@@ -1,9 +1,9 @@
 """The scheduling engine: makes a decision for a request, in memory.
 
-Filters run on all hosts at once, weighers on all that pass; per-host filters run last, on the best
-hosts, until enough are found. Each instance of a request sees what those before it took. The same
-request and hosts give the same decision, given the same seed. A ``Decision`` has a host for each
-instance, or the reasons why there is none.
+Filters and weighers run on all hosts at once; per-host filters run last, on the best hosts, until
+enough are found. Each instance of a request sees what those before it took. The same request and
+hosts give the same decision, given the same seed. A ``Decision`` has a host for each instance, or
+the reasons why there is none.
 """
 
 import collections

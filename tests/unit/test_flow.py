@@ -23,7 +23,7 @@ def boot(run=lambda do, work: do(work)):
     def hand_over(work):
         work["handed"] = True
 
-    return Flow("boot", [Step(claim, release), Step(create, bury), Step(hand_over)], run)
+    return Flow("boot", lambda: [Step(claim, release), Step(create, bury), Step(hand_over)], run)
 
 
 def failing_at(name, *, after):

@@ -1,8 +1,8 @@
 """Server create: the API's side of a boot.
 
-Before: ``dispatch.py``, with a validated body. After: ``conductor/super/boot.py``, by a cast. The
-build requests that are stored here, in one transaction, are authoritative; the cast is a hint, and
-while the bus is unavailable the super-conductors find the build requests without it.
+Before: ``dispatch.py``, with a validated body. After: ``conductor/super/boot_service.py``, by a
+cast. The build requests that are stored here, in one transaction, are authoritative; the cast is a
+hint, and while the bus is unavailable the super-conductors find the build requests without it.
 
 roost-manage uses :class:`PlacementRequest`, too, to explain the placement of a request without
 creating servers.

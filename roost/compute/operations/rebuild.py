@@ -20,6 +20,33 @@ from roost.objects import NetworkInfo
 from roost.objects.instance import GuestConfig
 
 LOG = logging.getLogger(__name__)
+REBUILD: Flow[GuestTask] = Flow(
+    "rebuild", lambda: [Step(image), Step(clear), Step(spawn, undo=destroy)]
+)
+
+
+def rebuild(task: GuestTask) -> None:
+    """Run the flow, unless the row is older than the guest.
+
+    :raises Spared: when it is older
+    """
+    if not _is_rebuilt(task):
+        REBUILD(task)
+        return
+    LOG.warning("%s: its guest was rebuilt before and is kept: its row is older", task)
+    raise Spared(
+        "Nothing was rebuilt: the database was restored from a backup that is older than the last"
+        " rebuild of this server. If you have requested this rebuild since then, request it again."
+    )
+
+
+def _is_rebuilt(task: GuestTask) -> bool:
+    """Return whether an announced guest is of this rebuild or a later one."""
+    try:
+        guest = task.host.virt.describe(task.uuid)
+    except exception.NotFound:
+        return False
+    return guest.announced and (guest.attempt or 0) >= task.instance.attempt
 
 
 @step
@@ -74,30 +101,3 @@ def destroy(task: GuestTask) -> None:
     """Destroy an incomplete guest, unless the lease is over: it may be another task's guest."""
     if not task.lease.is_over():
         task.host.destroy(task.uuid)
-
-
-REBUILD: Flow[GuestTask] = Flow("rebuild", [Step(image), Step(clear), Step(spawn, undo=destroy)])
-
-
-def rebuild(task: GuestTask) -> None:
-    """Run the flow, unless the row is older than the guest.
-
-    :raises Spared: when it is older
-    """
-    if not _is_rebuilt(task):
-        REBUILD(task)
-        return
-    LOG.warning("%s: its guest was rebuilt before and is kept: its row is older", task)
-    raise Spared(
-        "Nothing was rebuilt: the database was restored from a backup that is older than the last"
-        " rebuild of this server. If you have requested this rebuild since then, request it again."
-    )
-
-
-def _is_rebuilt(task: GuestTask) -> bool:
-    """Return whether an announced guest is of this rebuild or a later one."""
-    try:
-        guest = task.host.virt.describe(task.uuid)
-    except exception.NotFound:
-        return False
-    return guest.announced and (guest.attempt or 0) >= task.instance.attempt

@@ -1,7 +1,8 @@
 """The super-conductor: places build requests, and reads and writes the API database.
 
-``manager.py`` is the RPC server, ``boot.py`` the boot from a leased build request to the cast to a
-host, ``sweeper.py`` takes up requests whose lease has expired. ``soft_delete.py`` sends soft
-deletes and restores to cells, ``scheduler_sync.py`` sends aggregates and groups to schedulers,
-``purge.py`` removes servers that were deleted long ago.
+``manager.py`` is the RPC server. ``boot_service.py`` leases build requests and asks the scheduler,
+``boot.py`` has the steps that place each instance, up to the cast to its host, and ``sweeper.py``
+takes up requests whose lease has expired. ``soft_delete.py`` sends soft deletes and restores to
+cells, ``scheduler_sync.py`` sends aggregates and groups to schedulers, ``purge.py`` removes servers
+that were deleted long ago.
 """

@@ -1,28 +1,18 @@
-"""Boots servers: places the instances of an accepted request and sends them to their hosts.
+"""Places the instances of a leased request: the steps for each, with their undos.
 
-Before: ``api/servers/create.py`` stored BuildRequests and cast here. After: ``compute/build.py`` on
-each host, by cast; or cell0, for instances that no host can take.
+Before: ``boot_service.py`` leased the request, and the scheduler claimed a host for each instance,
+or found none. After: ``compute/build.py`` on each host, by cast; or cell0, for instances that no
+host can take.
 
-The scheduler is asked once for all instances of a request; then each is placed by the steps of
-``PLACE``. When that fails, the build request stays: its lease expires, and the sweeper brings it
-here again. A worker may outlive its lease, or not learn that its commit succeeded; so only the
-owner of the lease fulfils a build request, and no worker undoes what another continues.
-
-An unavailable cell gets no boots. When a cell becomes unavailable before anything can have been
-created there, its build requests are placed elsewhere at once. Those that fit nowhere else wait for
-such cells for a while, before they end in ERROR.
-
-The scheduler gives an instance the same host again only while its claim lasts. So the target cell
-is written into the build request before anything is created there, and a worker that takes it up
-again asks that cell first: an instance found there is adopted (``ADOPT``), and while the cell does
-not answer the build request waits.
+When a step fails, the build request stays: its lease expires, and the sweeper begins again. A
+worker may outlive its lease, or not learn that its commit succeeded; so only the owner of the lease
+fulfils a build request, and no worker undoes what another continues.
 """
 
 import dataclasses
 import datetime
 import logging
-import uuid as uuids
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from roost import exception, states
@@ -30,7 +20,6 @@ from roost.cells import Cell, Cells
 from roost.cells.security_groups import GroupCopies
 from roost.clock import boot_clock
 from roost.conductor.failures import PlacementFailure
-from roost.conductor.placement_query import PlacementQuery
 from roost.context import RequestContext
 from roost.db.api import build_requests, instance_mappings
 from roost.db.cell import actions, builds, faults, instances
@@ -45,8 +34,6 @@ from roost.objects import (
     RequestSpec,
     Selection,
 )
-from roost.objects.mapping import CELL0_UUID
-from roost.rpc.notifications import Notifier
 from roost.scheduler.client import SchedulerClient
 
 LOG = logging.getLogger(__name__)
@@ -55,195 +42,41 @@ LOG = logging.getLogger(__name__)
 class LeaseTaken(exception.Conflict):
     """The lease is lost: the user deleted the server, or another worker has taken it up."""
 
+    def __init__(self) -> None:
+        super().__init__("deleted by its user, or taken up by another worker")
+
 
 @dataclasses.dataclass(frozen=True)
-class BootService:
-    """Places build requests.
+class LeasedRequest:
+    """One request that one worker has leased, and what its steps work with.
 
-    :param alternates: number of further hosts of the same cell for reschedules
-    :param lease_seconds: time until another worker may take up a leased build request
-    :param groups: copies security groups to the cells of new servers; None: no host filters
-    :param boot_patience: seconds that a build request which fits nowhere else waits for
-        unavailable cells
-    :param stale_seconds: an older build request may be from an old copy of the database, so all
-        cells are asked whether they have it; 0: none is
+    ``host``: the worker's, for the history of instances. ``groups``: None: no host filters.
+    ``owner``: names the lease; ``until``: when it ends, by ``boot_clock``. ``down``: the cells that
+    are unavailable.
     """
 
     host: str
     database: Database
     cells: Cells
     scheduler: SchedulerClient
-    notifier: Notifier
-    alternates: int
-    lease_seconds: float
-    boot_patience: float = 60.0
-    stale_seconds: float = 0
-    groups: GroupCopies | None = None
+    groups: GroupCopies | None
+    context: RequestContext
+    spec: RequestSpec
+    owner: str
+    until: float
+    down: set[str]
+    brought: set[tuple[str, str]] = dataclasses.field(default_factory=set)
 
-    def build(
-        self,
-        context: RequestContext,
-        request_uuid: str,
-        instance_uuids: Sequence[str],
-        *,
-        again: bool = False,
-    ) -> None:
-        """Place those build requests of a request that no other worker has leased.
-
-        :param again: they have waited, or are from an old copy: any cell may have them
-        """
-        begun, until = utcnow(), boot_clock() + self.lease_seconds
-        owner = f"{self.host}:{uuids.uuid4().hex[:12]}"[-64:]
-        leased, spec = self._lease(request_uuid, instance_uuids, owner=owner)
-        if spec is None:
-            return
-        down = {cell.uuid for cell in self.cells.unavailable() if not cell.mapping.disabled}
-        work = LeasedRequest(self, context, spec, owner, until=until, down=down, again=again)
-        try:
-            fresh = [
-                build_request
-                for build_request in leased
-                if not self._was_begun(work, build_request)
-            ]
-            while fresh:
-                fresh = self._place_all(work, fresh, begun)
-        except exception.Unavailable:
-            self._hand_back(owner)
-            raise
-
-    @retried
-    def _lease(
-        self, request_uuid: str, instance_uuids: Sequence[str], *, owner: str
-    ) -> tuple[list[BuildRequest], RequestSpec | None]:
-        with self.database.begin() as session:
-            leased = build_requests.lease(
-                session, owner=owner, seconds=self.lease_seconds, instance_uuids=instance_uuids
-            )
-            return leased, build_requests.get_spec(session, request_uuid) if leased else None
-
-    @retried
-    def _hand_back(self, owner: str) -> None:
-        with self.database.begin() as session:
-            build_requests.hand_back(session, owner)
-
-    def _place_all(
-        self, work: "LeasedRequest", pending: Sequence[BuildRequest], begun: datetime.datetime
-    ) -> list[BuildRequest]:
-        """Place build requests; return those to be placed again, as their cell is unavailable."""
-        closed = {cell.uuid for cell in self.cells.closed()}
-        work.spec.ignore_cells = sorted(closed | work.down)
-        leased = self.event("super-conductor.lease", begun)
-        asked = utcnow()
-        uuids: list[str] = [build_request.instance_uuid for build_request in pending]
-        try:
-            chosen = PlacementQuery(self.scheduler, self.notifier).select(
-                work.context,
-                request_spec=work.spec,
-                instance_uuids=uuids,
-                alternates=self.alternates,
-            )
-        except exception.NoValidHost as error:
-            events = [leased, self.event("scheduler.select_destinations", asked, error.message)]
-            if not self._wait_for_cells(work, pending):
-                self._record_failures(work, pending, events, PlacementFailure.refused(error))
-            return []
-        events = [leased, self.event("scheduler.select_destinations", asked)]
-        aimed = self._set_target_cells(
-            work, {u: s[0].cell_uuid for u, s in zip(uuids, chosen, strict=True)}
-        )
-        tasks = [
-            PlacedInstance(
-                work,
-                build_request,
-                list(events),
-                aimed=build_request.instance_uuid in aimed,
-                selections=selections,
-            )
-            for build_request, selections in zip(pending, chosen, strict=True)
-        ]
-        refused = [task for task in tasks if self._is_refused(task)]
-        work.down.update(task.chosen.cell_uuid for task in refused)
-        self._set_target_cells(work, {task.uuid: None for task in refused})
-        return [task.build_request for task in refused]
-
-    @staticmethod
-    def _is_refused(task: "PlacedInstance") -> bool:
-        """Place one build request; return whether its cell was unavailable and has nothing of it.
-
-        One that the scheduler sent to such a cell again, by its old claim, waits for its lease.
-        """
-        failure = _carry_out(PLACE, task)
-        again = task.chosen.cell_uuid in task.work.down
-        return isinstance(failure, exception.Unavailable) and not task.created and not again
-
-    def _record_failures(
-        self,
-        work: "LeasedRequest",
-        failed: Sequence[BuildRequest],
-        events: Sequence[InstanceActionEvent],
-        why: PlacementFailure,
-    ) -> None:
-        aimed = self._set_target_cells(
-            work, {build_request.instance_uuid: CELL0_UUID for build_request in failed}
-        )
-        for build_request in failed:
-            ours = build_request.instance_uuid in aimed
-            _carry_out(RECORD, Cell0Record(work, build_request, list(events), aimed=ours, why=why))
-
-    def _wait_for_cells(self, work: "LeasedRequest", pending: Sequence[BuildRequest]) -> bool:
-        """Leave build requests to the sweeper while an unavailable cell may have room for them."""
-        age = self.database.now() - min(build_request.created_at for build_request in pending)
-        if not work.down or age.total_seconds() > self.boot_patience:
-            return False
-        LOG.info("request %s: waits for unavailable cells", work.spec.request_uuid)
-        self._hand_back(work.owner)
-        return True
-
-    @retried
-    def _set_target_cells(self, work: "LeasedRequest", cells: Mapping[str, str | None]) -> set[str]:
-        """Record the target cell of each build request; return those whose lease is still ours.
-
-        :param cells: cell uuids by instance; None: no target cell, and no cell can have it
-        """
-        with self.database.begin() as session:
-            return build_requests.target_cell(session, cells, owner=work.owner)
-
-    def _was_begun(self, work: "LeasedRequest", build_request: BuildRequest) -> bool:
-        """Return whether a cell has, or may have, the instance by an earlier try; adopt it then."""
-        cells = {build_request.cell_uuid} if build_request.cell_uuid else set()
-        if work.again:
-            old = self._is_old(build_request)
-            cells |= {cell.uuid for cell in self.cells.all() if cell.is_readable or old}
-        return any(
-            self._was_begun_in(work, build_request, cell_uuid) for cell_uuid in sorted(cells)
-        )
-
-    def _is_old(self, build_request: BuildRequest) -> bool:
-        """Return whether a build request may be from an old copy of the database."""
-        age = self.database.now() - build_request.created_at
-        return 0 < self.stale_seconds < age.total_seconds()
-
-    def _was_begun_in(
-        self, work: "LeasedRequest", build_request: BuildRequest, cell_uuid: str
-    ) -> bool:
-        task = BootTask(work, build_request, [], aimed=True)
-        try:
-            task.cell = self.cells.get(cell_uuid)
-            with task.cell.database.read() as session:
-                found = instances.find(session, task.uuid, deleted=True)
-        except exception.NotFound:  # that cell was deleted
-            return False
-        except exception.RoostError as error:
-            LOG.warning("%s: waits for the cell that may have it: %s", task.uuid, error.message)
-            return True
-        if found is not None:
-            _carry_out(ADOPT, task)
-        return found is not None
+    def bring_groups(self, cell: Cell, project_id: str) -> None:
+        """Copy the security groups of a project to a cell, once for the whole request."""
+        if self.groups is not None and (cell.uuid, project_id) not in self.brought:
+            self.groups.bring(cell, project_id)
+            self.brought.add((cell.uuid, project_id))
 
     def event(
         self, name: str, begun: datetime.datetime, failure: str | None = None
     ) -> InstanceActionEvent:
-        """Return an event that ends now, for the instance's history."""
+        """Return an event that ends now, for an instance's history."""
         return InstanceActionEvent(
             event=name,
             host=self.host,
@@ -252,29 +85,6 @@ class BootService:
             result="Success" if failure is None else "Error",
             details=failure,
         )
-
-
-@dataclasses.dataclass(frozen=True)
-class LeasedRequest:
-    """One request that one worker has leased; ``owner`` names its lease.
-
-    ``until``: when the lease ends, by ``boot_clock``. ``down``: the unavailable cells.
-    """
-
-    boots: BootService
-    context: RequestContext
-    spec: RequestSpec
-    owner: str
-    until: float
-    down: set[str]
-    again: bool = False
-    brought: set[tuple[str, str]] = dataclasses.field(default_factory=set)
-
-    def bring_groups(self, cell: Cell, project_id: str) -> None:
-        """Copy the security groups of a project to a cell, once for the whole request."""
-        if self.boots.groups is not None and (cell.uuid, project_id) not in self.brought:
-            self.boots.groups.bring(cell, project_id)
-            self.brought.add((cell.uuid, project_id))
 
 
 @dataclasses.dataclass
@@ -298,14 +108,10 @@ class BootTask:
     def uuid(self) -> str:
         return str(self.build_request.instance_uuid)
 
-    @property
-    def boots(self) -> BootService:
-        return self.work.boots
-
     @retried
     def is_ours(self) -> bool:
         """Return whether the steps may be undone: no other worker has continued them."""
-        with self.boots.database.begin() as session:
+        with self.work.database.begin() as session:
             return self.may_take_back(session)
 
     def may_take_back(self, session: Session) -> bool:
@@ -353,10 +159,52 @@ class Cell0Record(BootTask):
     why: PlacementFailure = dataclasses.field(kw_only=True)
 
 
+PLACE: Flow[PlacedInstance] = Flow(
+    "place",
+    lambda: [
+        Step(find_cell, undo=release_claim),  # select_destinations made the claim
+        Step(create_in_cell, undo=remove_from_cell),
+        Step(point_mapping_to_cell),  # nothing to undo: it happens whole or not at all
+        Step(hand_to_compute),  # never fails
+    ],
+)
+RECORD: Flow[Cell0Record] = Flow(
+    "record",
+    lambda: [
+        Step(find_cell0),
+        Step(record_in_cell0, undo=remove_from_cell),
+        Step(point_mapping_to_cell),
+    ],
+)
+# Of an instance that a cell has by an earlier try. The cell's own sweeper sends the build to the
+# host, after it has renewed the claim.
+ADOPT: Flow[BootTask] = Flow("adopt", lambda: [Step(point_mapping_to_cell)])
+T = TypeVar("T", bound=BootTask)
+
+
+def carry_out(flow: Flow[T], task: T) -> exception.RoostError | None:
+    """Run a flow for one build request; no error keeps the others from being placed.
+
+    :returns: the error that the flow failed with, if any
+    """
+    try:
+        flow(task)
+    except LeaseTaken as error:
+        LOG.info("%s: %s", task.uuid, error.message)
+        return error
+    except exception.RoostError as error:
+        LOG.warning("%s: not placed, will be tried again: %s", task.uuid, error.message)
+        return error
+    except Exception:
+        LOG.exception("%s: not placed, will be tried again", task.uuid)
+    return None
+
+
 def find_cell(task: PlacedInstance) -> None:
     """Find the cell of the chosen host, and map a new host; copy the security groups there."""
-    _check_ours(task)
-    cells = task.boots.cells
+    if not task.aimed:
+        raise LeaseTaken
+    cells = task.work.cells
     try:
         task.cell = cells.of_host(task.host)
     except exception.NotFound:
@@ -367,7 +215,7 @@ def find_cell(task: PlacedInstance) -> None:
 def release_claim(task: PlacedInstance) -> None:
     """Release the claim, unless the cell may have the instance: then it is tried again."""
     if not task.created and task.is_ours():
-        task.boots.scheduler.release_claims(task.work.context, instance_uuids=[task.uuid])
+        task.work.scheduler.release_claims(task.work.context, instance_uuids=[task.uuid])
 
 
 def create_in_cell(task: PlacedInstance) -> None:
@@ -389,7 +237,7 @@ def _create(task: PlacedInstance, build: builds.BuildRow, *, begun: datetime.dat
     with task.cell.database.begin() as session:
         if instances.create(session, task.instance):  # else an earlier try has created it
             builds.create(session, build)
-            created = task.boots.event("super-conductor.create_in_cell", begun)
+            created = task.work.event("super-conductor.create_in_cell", begun)
             actions.start(session, _create_action(task.build_request, [*task.events, created]))
         task.created = True  # from here on it may be committed, even if the commit seems to fail
 
@@ -399,7 +247,7 @@ def remove_from_cell(task: BootTask) -> None:
     """Remove the instance from its cell, under a lock that keeps other workers from adopting it."""
     if not task.created:
         return
-    with task.boots.database.begin() as held:
+    with task.work.database.begin() as held:
         if not task.may_take_back(held):
             return
         with task.cell.database.begin() as session:
@@ -410,12 +258,12 @@ def remove_from_cell(task: BootTask) -> None:
 @retried
 def point_mapping_to_cell(task: BootTask) -> None:
     """Set the mapping's cell and delete the BuildRequest, in one transaction."""
-    with task.boots.database.begin() as session:
+    with task.work.database.begin() as session:
         if build_requests.forget(session, task.uuid, owner=task.work.owner):
             instance_mappings.place(session, task.uuid, task.cell.uuid)
             task.pointed = True
         elif not task.pointed or instance_mappings.find(session, task.uuid) is None:
-            raise LeaseTaken("deleted by its user, or taken up by another worker")
+            raise LeaseTaken
 
 
 def hand_to_compute(task: PlacedInstance) -> None:
@@ -433,8 +281,9 @@ def hand_to_compute(task: PlacedInstance) -> None:
 
 
 def find_cell0(task: Cell0Record) -> None:
-    _check_ours(task)
-    task.cell = task.boots.cells.cell0()
+    if not task.aimed:
+        raise LeaseTaken
+    task.cell = task.work.cells.cell0()
 
 
 @retried
@@ -451,51 +300,6 @@ def record_in_cell0(task: Cell0Record) -> None:
             actions.add_events(session, task.uuid, [], finish=True, message=task.why.message)
         task.created = True
     LOG.info("%s: %s", task.uuid, task.why.line)
-
-
-def _check_ours(task: BootTask) -> None:
-    if not task.aimed:
-        raise LeaseTaken("deleted by its user, or taken up by another worker")
-
-
-PLACE: Flow[PlacedInstance] = Flow(
-    "place",
-    [
-        Step(find_cell, undo=release_claim),  # select_destinations made the claim
-        Step(create_in_cell, undo=remove_from_cell),
-        Step(point_mapping_to_cell),  # nothing to undo: it happens whole or not at all
-        Step(hand_to_compute),  # never fails
-    ],
-)
-RECORD: Flow[Cell0Record] = Flow(
-    "record",
-    [
-        Step(find_cell0),
-        Step(record_in_cell0, undo=remove_from_cell),
-        Step(point_mapping_to_cell),
-    ],
-)
-# The cell's own sweeper sends the build to the host, after it has renewed the claim.
-ADOPT: Flow[BootTask] = Flow("adopt", [Step(point_mapping_to_cell)])
-T = TypeVar("T", bound=BootTask)
-
-
-def _carry_out(flow: Flow[T], task: T) -> exception.RoostError | None:
-    """Run a flow for one build request; no error keeps the others from being placed.
-
-    :returns: the error that the flow failed with, if any
-    """
-    try:
-        flow(task)
-    except LeaseTaken as error:
-        LOG.info("%s: %s", task.uuid, error.message)
-        return error
-    except exception.RoostError as error:
-        LOG.warning("%s: not placed, will be tried again: %s", task.uuid, error.message)
-        return error
-    except Exception:
-        LOG.exception("%s: not placed, will be tried again", task.uuid)
-    return None
 
 
 def _create_action(

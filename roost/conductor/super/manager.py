@@ -1,7 +1,7 @@
 """The RPC server of the super-conductor: each method calls the module that implements it."""
 
 from roost.cells.security_groups import GroupCopies
-from roost.conductor.super.boot import BootService
+from roost.conductor.super.boot_service import BootService
 from roost.context import RequestContext
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from roost import exception
 from roost.cells import Cells
-from roost.conductor.super.boot import BootService
+from roost.conductor.super.boot_service import BootService
 from roost.conductor.super.soft_delete import SoftDeletes
 from roost.context import RequestContext, project_context
 from roost.db import clock

@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception, states
-from roost.compute.reconcile import Correction
+from roost.compute.reconcile_rules import Correction
 from roost.compute.virt.fake.faults import Crash
 from tests.builders import NOW
 from tests.unit.compute.reconcile_harness import World

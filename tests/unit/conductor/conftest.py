@@ -12,7 +12,7 @@ from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.sweeper import CellSweeper
 from roost.conductor.cell.task_outcomes import TaskOutcomes
-from roost.conductor.super.boot import BootService
+from roost.conductor.super.boot_service import BootService
 from roost.conductor.super.soft_delete import SoftDeletes
 from roost.conductor.super.sweeper import SuperSweeper
 from roost.db.api import build_requests, cells, quota

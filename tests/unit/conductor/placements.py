@@ -4,7 +4,6 @@ from roost import exception
 from roost.conductor.super import boot
 from roost.db.api import build_requests, instance_mappings
 from roost.db.cell import instances
-from roost.flow import Flow
 from tests.builders import CELL1
 
 
@@ -25,13 +24,12 @@ def instance(database, uuid):
 
 def run_with(world, replaced, made):
     """Run the boot with some steps replaced by name."""
-    flow = Flow("place", boot.PLACE.steps, lambda do, work: replaced.get(do.__name__, do)(work))
-    original = boot.PLACE
-    boot.PLACE = flow
+    original = boot.PLACE.run
+    boot.PLACE.run = lambda do, work: replaced.get(do.__name__, do)(work)
     try:
         world.build(made)
     finally:
-        boot.PLACE = original
+        boot.PLACE.run = original
 
 
 class Broken(exception.RoostError):

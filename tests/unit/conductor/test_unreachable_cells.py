@@ -7,7 +7,7 @@ import pytest
 
 from roost import exception, states
 from roost.conductor.super import boot
-from roost.conductor.super.boot import BootService
+from roost.conductor.super.boot_service import BootService
 from roost.db.api import build_requests, cells, instance_mappings
 from roost.db.cell import instances
 from roost.objects.mapping import CELL0_UUID

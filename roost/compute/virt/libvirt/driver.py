@@ -8,7 +8,7 @@ import pathlib
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, BinaryIO, Final, Self, TypeVar
 
 import libvirt
@@ -36,6 +36,7 @@ from roost.compute.virt.libvirt import (
     probe,
     screen,
     serial,
+    snapshot,
 )
 from roost.compute.virt.libvirt.base_images import BaseImages, base_of
 from roost.compute.virt.libvirt.connection import Connection
@@ -46,7 +47,7 @@ from roost.compute.virt.libvirt.disks import DiskNames, Drive
 from roost.compute.virt.libvirt.domain import Domain
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.firmware import DirectKernel
-from roost.compute.virt.libvirt.folder import Folders, GuestFolder, kind_of
+from roost.compute.virt.libvirt.folder import Folders
 from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.identity import GuestIdentity, uuid_in
 from roost.compute.virt.libvirt.layout import DiskLayout
@@ -63,7 +64,7 @@ from roost.objects import Instance, NetworkInfo, Vif, consoles
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
-_LONG: Final = 3600.0  # seconds that saving memory, or copying a disk, may take
+_LONG: Final = 3600.0  # seconds that a start, or saving memory, may take
 _LOOK: Final = 0.1
 _PCI_DEVICES: Final = libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_PCI_DEV
 
@@ -176,7 +177,8 @@ class LibvirtDriver:
         kernel: Kernel | None = None,
     ) -> None:
         self.destroy(instance.uuid)
-        image = None if image_path is None else self._inspected(instance, image_path)
+        declared = images.declared_kind(instance.image.disk_format) if instance.image else None
+        image = None if image_path is None else images.inspect(image_path, declared=declared)
         layout, folder = DiskLayout.of(instance, image), self._folders.of(instance.uuid)
         domain = self._domain(
             instance, layout, network_info, placement, with_drive=config_drive is not None
@@ -260,25 +262,10 @@ class LibvirtDriver:
         for path in (folder.rescue, folder.rescue_kernel, folder.rescue_ramdisk):
             path.unlink(missing_ok=True)
 
-    @contextlib.contextmanager
-    def snapshot(self, uuid: str, *, disk_format: str) -> Iterator[BinaryIO]:
-        """Copy the disk while the guest runs; the copy is as of the moment it is complete."""
-        if disk_format not in images.EXPORTS:
-            known = ", ".join(sorted(images.EXPORTS))
-            raise exception.Unsupported(
-                f"disk_format is '{disk_format}', but must be one of {known}."
-            )
-        folder = self._folders.of(uuid)
-        try:
-            source = self._copied(uuid, folder)
-            kind = images.EXPORTS[disk_format]
-            images.convert(source, folder.export, from_=kind_of(source), to=kind)
-            folder.snapshot.unlink(missing_ok=True)
-            with folder.export.open("rb") as disk:
-                yield disk
-        finally:
-            folder.snapshot.unlink(missing_ok=True)
-            folder.export.unlink(missing_ok=True)
+    def snapshot(
+        self, uuid: str, *, disk_format: str
+    ) -> contextlib.AbstractContextManager[BinaryIO]:
+        return snapshot.exported(self._residents, uuid, disk_format=disk_format)
 
     def set_password(self, uuid: str, password: str) -> None:
         set_it = functools.partial(agent.set_password, password=password)
@@ -402,10 +389,6 @@ class LibvirtDriver:
         except FileNotFoundError as error:
             raise exception.NotFound(f"There is no guest {uuid} on this host.") from error
 
-    def _inspected(self, instance: Instance, path: pathlib.Path) -> images.Image:
-        declared = images.declared_kind(instance.image.disk_format) if instance.image else None
-        return images.inspect(path, declared=declared)
-
     def _domain(
         self,
         instance: Instance,
@@ -474,28 +457,4 @@ class LibvirtDriver:
             if time.monotonic() > deadline:
                 LOG.info("the guest %s did not shut down in time", uuid)
                 return
-            time.sleep(_LOOK)
-
-    def _copied(self, uuid: str, folder: GuestFolder) -> pathlib.Path:
-        """Return a file with the root disk that nothing writes to."""
-        found = self._on(uuid, "read the state of a guest", guests.power_state)
-        if found not in (states.RUNNING, states.HELD):
-            return folder.root
-        begin = functools.partial(guests.begin_copy, own=folder.root, target=folder.snapshot)
-        device = self._on(uuid, "copy the disk of a guest", begin)
-        try:
-            self._await_copy(uuid, device)
-            end = functools.partial(agent.end_copy_quietly, device=device)
-            self._on(uuid, "end the copy of a disk", end)
-        finally:
-            end = functools.partial(guests.end_copy, device=device)
-            self._on(uuid, "end the copy of a disk", end)
-        return folder.snapshot
-
-    def _await_copy(self, uuid: str, device: str) -> None:
-        has_copied = functools.partial(guests.has_copied, device=device)
-        deadline = time.monotonic() + _LONG
-        while not self._on(uuid, "copy the disk of a guest", has_copied):
-            if time.monotonic() > deadline:
-                raise exception.Timeout("The disk could not be copied in time.")
             time.sleep(_LOOK)
