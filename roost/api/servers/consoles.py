@@ -14,7 +14,7 @@ from typing import Any, Final
 from roost import exception
 from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerLocator, ServerRef
-from roost.api.policy import ADMIN, rule
+from roost.api.policy import ADMIN, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.servers import policies
@@ -86,18 +86,6 @@ def connection(token: ConsoleToken, *, version: int) -> dict[str, Any]:
         "internal_access_path": None,
     }
     return {"console": shown if version < _TLS_PORT_SINCE else shown | {"tls_port": None}}
-
-
-SHOW = "os_compute_api:os-console-auth-tokens"
-
-RULES = [
-    rule(
-        SHOW,
-        ADMIN,
-        "Show the location that the token of a console is for.",
-        "GET /os-console-auth-tokens/{console_token}",
-    ),
-]
 
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f]")
@@ -257,6 +245,7 @@ CONSOLES_ROUTES: Final[tuple[Route, ...]] = (
         "POST /v2.1/servers/{server_id}/remote-consoles",
         (RemoteConsoles, RemoteConsoles.create),
         policies.CREATE_CONSOLE,
+        checks=(policies.SHOW_HOST,),
         body=CREATE,
         since=6,
     ),
@@ -267,6 +256,10 @@ CONSOLE_TOKENS_ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /v2.1/os-console-auth-tokens/{console_token}",
         (ConsoleTokens, ConsoleTokens.show),
-        SHOW,
+        Rule(
+            "os_compute_api:os-console-auth-tokens",
+            ADMIN,
+            "Show the location that the token of a console is for.",
+        ),
     ),
 )

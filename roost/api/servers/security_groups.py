@@ -9,24 +9,12 @@ from roost import exception
 from roost.api.dependencies import Dependencies
 from roost.api.legacy import security_groups
 from roost.api.locator import ServerLocator, ServerRef
-from roost.api.policy import READER, rule
+from roost.api.policy import READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.cells import Cell
 from roost.db.cell import metadata
 from roost.db.engine import retried
-
-LIST_POLICY = "os_compute_api:os-security-groups:list"
-
-RULES = [
-    rule(
-        LIST_POLICY,
-        READER,
-        "List the security groups of a server.",
-        "GET /servers/{server_id}/os-security-groups",
-        formerly="os_compute_api:os-security-groups",
-    ),
-]
 
 
 class ServerSecurityGroups:
@@ -95,6 +83,11 @@ ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /v2.1/servers/{server_id}/os-security-groups",
         (ServerSecurityGroups, ServerSecurityGroups.list_all),
-        LIST_POLICY,
+        Rule(
+            "os_compute_api:os-security-groups:list",
+            READER,
+            "List the security groups of a server.",
+            formerly="os_compute_api:os-security-groups",
+        ),
     ),
 )

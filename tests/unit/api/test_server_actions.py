@@ -30,7 +30,7 @@ def _require(policy, action, *, roles, project):
         body={action: None},
         base_url="http://api",
         policy=policy,
-        rule=policies.ACT,
+        rule="roost:servers:action",
     )
     call.may_touch(project, name="it")
     server_ref = ServerRef(an_instance(project_id=project), None)
