@@ -19,12 +19,11 @@ from roost.api.locator import ServerLocator, ServerRef, missing
 from roost.api.policy import ADMIN, MEMBER, READER, Rule, any_of
 from roost.api.request import Answer, Call, short_ip, truth
 from roost.api.route import Route, row
-from roost.api.servers import lists, policies, schemas, views
-from roost.api.servers.actions import ServerActions
+from roost.api.servers import actions, lists, policies, schemas, views
+from roost.api.servers.actions import ACTIONS, ServerActions
 from roost.api.servers.create import ServerCreate
 from roost.api.servers.delete import ServerDelete
 from roost.api.servers.lists import Listed, Page, ServerLists
-from roost.api.servers.schemas import ACTION
 from roost.api.servers.views import plain_addresses, viewer_of
 from roost.db.api import build_requests, instance_mappings, server_groups
 from roost.db.cell import instances
@@ -364,11 +363,11 @@ SERVERS_ROUTES: Final[tuple[Route, ...]] = (
         (ServerActions, ServerActions.act),
         Rule(
             "roost:servers:action",
-            any_of(policies.ACTIONS.values()),
+            any_of(one.rule for one in ACTIONS.values()),
             "Use any action on a server; each action has a policy of its own, too.",
         ),
-        checks=policies.ACTION_RULES,
-        body=ACTION,
+        checks=tuple(rule for one in ACTIONS.values() for rule in (one.rule, *one.checks)),
+        body=actions.BODY,
         status=202,
         also=200,
     ),
