@@ -278,6 +278,6 @@ ROUTES: Final[tuple[Route, ...]] = (
             "Act on an aggregate at all; each action has a rule of its own, too.",
         ),
         body=ACTION,
-        checks=(*ACTIONS_POLICY.values(),),
+        checks=tuple(ACTIONS_POLICY.values()),
     ),
 )

@@ -421,7 +421,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             "Act on a flavor at all; each action has a rule of its own, too.",
         ),
         body=ACTION,
-        checks=(*ACTIONS_POLICY.values(),),
+        checks=tuple(ACTIONS_POLICY.values()),
     ),
     row(
         "GET /v2.1/flavors/{flavor_id}/os-flavor-access",
