@@ -4,12 +4,13 @@ Start at ``routes.py``, the table of all routes: each row names its handler. A r
 ``admission.py``, ``middleware.py``, ``dispatch.py`` (microversion, policy, query, body) and the
 handler; ``faults.py`` converts the exceptions of all of them to HTTP errors.
 
-Resources are in ``compute/``, ``servers/`` and ``legacy/``: a module has a resource's policies,
-schemas, views, handlers and routes. ``networking/`` has the API's side of the network drivers.
+Resources are in ``compute/``, ``servers/`` and ``legacy/``: a module has a resource's schemas,
+views, handlers and routes; the row of a route has its rule. ``networking/`` has the API's side of
+the network drivers.
 
 - ``app.py``: the WSGI application; ``dependencies.py``: dependencies and options of handlers
 - ``route.py``: a row of the table; ``request.py``: requests and answers of handlers
-- ``policies.py``: the table of policies; ``policy.py``: roles, and the check by oslo.policy
+- ``policy.py``: a rule, the roles, and the check by oslo.policy
 - ``validation.py``: JSON Schema of bodies and queries; ``pagination.py``: pages, links, times
 - ``microversions.py``: negotiation; ``microversion_history.py``: the changes of each
 - ``keystone_auth.py``: authentication by tokens

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from roost import exception
-from roost.api.policy import MEMBER, READER, rule
+from roost.api.policy import MEMBER, READER, Rule
 from roost.api.request import Call
 from roost.image.driver import (
     ACCEPTED,
@@ -18,49 +18,10 @@ from roost.image.driver import (
 )
 from roost.objects import ImageMeta
 
-LIST_POLICY = "roost:images:list"
-SHOW_POLICY = "roost:images:show"
-UPDATE_POLICY = "roost:images:update"
-DELETE_POLICY = "roost:images:delete"
-RULES = [
-    rule(
-        LIST_POLICY,
-        READER,
-        "List images.",
-        "GET /image/v2/images",
-        "GET /images",
-        "GET /images/detail",
-    ),
-    rule(
-        SHOW_POLICY,
-        READER,
-        "Show an image.",
-        "GET /image/v2/images/{image_id}",
-        "GET /image/v2/images/{image_id}/tasks",
-        "GET /images/{image_id}",
-        "GET /images/{image_id}/metadata",
-        "GET /images/{image_id}/metadata/{key}",
-    ),
-    rule(
-        UPDATE_POLICY,
-        MEMBER,
-        "Change an image's description.",
-        "PATCH /image/v2/images/{image_id}",
-        "PUT /image/v2/images/{image_id}/tags/{tag}",
-        "DELETE /image/v2/images/{image_id}/tags/{tag}",
-        "POST /images/{image_id}/metadata",
-        "PUT /images/{image_id}/metadata",
-        "PUT /images/{image_id}/metadata/{key}",
-        "DELETE /images/{image_id}/metadata/{key}",
-    ),
-    rule(
-        DELETE_POLICY,
-        MEMBER,
-        "Delete an image.",
-        "DELETE /image/v2/images/{image_id}",
-        "DELETE /images/{image_id}",
-    ),
-]
+LIST_POLICY = Rule("roost:images:list", READER, "List images.")
+SHOW_POLICY = Rule("roost:images:show", READER, "Show an image.")
+UPDATE_POLICY = Rule("roost:images:update", MEMBER, "Change an image's description.")
+DELETE_POLICY = Rule("roost:images:delete", MEMBER, "Delete an image.")
 MOST_PROPERTIES: Final = 128
 ALL: Final = "all"
 _COMMUNITY: Final = "community"

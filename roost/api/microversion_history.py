@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from roost.api.routes import ROUTES
-from roost.api.servers.schemas import ACTION, CREATE, LIST_QUERY
+from roost.api.servers.actions import BODY
+from roost.api.servers.schemas import CREATE, LIST_QUERY
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +36,7 @@ class MicroversionChange:
 
 
 def _has_action(name: str) -> bool:
-    return any(name in document["properties"] for document in ACTION.documents.values())
+    return any(name in document["properties"] for document in BODY.documents.values())
 
 
 def _has_field(name: str) -> bool:

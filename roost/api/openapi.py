@@ -10,16 +10,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from oslo_policy import policy as oslo_policy
-
-from roost.api import faults, microversions, policies, service_catalog
+from roost.api import faults, microversions, service_catalog
 from roost.api.answers import ANSWERS
 from roost.api.dependencies import Dependencies
 from roost.api.middleware import COMPUTE, TOKEN
-from roost.api.policy import ANYBODY
+from roost.api.policy import ANYBODY, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import DATA, JSON, Route, row
 from roost.api.validation import Document, Schema, always, query
+
+OPENAPI_POLICY = Rule("roost:openapi", ANYBODY, "Read the description of the API, as tools do.")
 
 _QUERY: dict[str, Any] = {
     "microversion": {"type": "string", "pattern": r"^(2\.[1-9][0-9]{0,3}|latest)$"}
@@ -27,7 +27,6 @@ _QUERY: dict[str, Any] = {
 SHOW_QUERY: Final = always(query(_QUERY, strict=True))
 
 
-Rules = Mapping[str, oslo_policy.RuleDefault]
 VERSION: Final = "3.1.0"
 RANGE: Final = "x-openstack"  # the key of a range of microversions
 _DATA: Final = {"type": "string", "format": "binary"}
@@ -71,14 +70,11 @@ _DESCRIPTIONS: Final = {
 }
 
 
-def document(
-    routes: Iterable[Route], rules: Sequence[oslo_policy.RuleDefault], *, minor: int | None = None
-) -> dict[str, Any]:
+def document(routes: Iterable[Route], *, minor: int | None = None) -> dict[str, Any]:
     """Return the document of all microversions, or of one."""
-    by_name = {rule.name: rule for rule in rules}
     paths: dict[str, dict[str, Any]] = {}
     for (path, method), rows in _by_operation(routes, minor).items():
-        paths.setdefault(path, {})[method.lower()] = _operation(rows, by_name, minor)
+        paths.setdefault(path, {})[method.lower()] = _operation(rows, minor)
     return {
         "openapi": VERSION,
         "info": {
@@ -103,20 +99,20 @@ def _by_operation(routes: Iterable[Route], minor: int | None) -> dict[tuple[str,
     return found
 
 
-def _operation(rows: list[Route], rules: Rules, minor: int | None) -> dict[str, Any]:
+def _operation(rows: list[Route], minor: int | None) -> dict[str, Any]:
     route = rows[-1]
-    public = _is_public(route, rules)
+    public = _is_public(route)
     operation: dict[str, Any] = {
         "operationId": _name(route),
         "tags": [route.noun.__name__],
-        "summary": (rules[route.policy].description or "").rstrip("."),
+        "summary": route.policy.description.rstrip("."),
         "parameters": [*_path(route), *_query(rows, minor), *_version(route, minor)],
         "responses": {
             **{status: answer for row in rows for status, answer in _successes(row).items()},
             **_refusals(rows, public=public),
         },
         "security": [] if public else [{"token": []}],
-        "x-roost-policy": {"rule": route.policy, "default": rules[route.policy].check_str},
+        "x-roost-policy": {"rule": route.policy, "default": route.policy.check},
     }
     first, last = min(row.since for row in rows), max(row.until for row in rows)
     if (first, last) != (microversions.MINIMUM, microversions.MAXIMUM):
@@ -135,10 +131,10 @@ def _sent(rows: list[Route], minor: int | None) -> dict[str, Any]:
     return {kind: {"schema": _any_of(bodies)} for kind in rows[-1].takes} if bodies else {}
 
 
-def _is_public(route: Route, rules: Rules) -> bool:
+def _is_public(route: Route) -> bool:
     """Return whether no token is needed; below /v2.1 the check ANYBODY still needs one."""
     below = route.path.startswith(f"{COMPUTE}/")
-    return rules[route.policy].check_str == ANYBODY and not below
+    return route.policy.check == ANYBODY and not below
 
 
 def _name(route: Route) -> str:
@@ -303,7 +299,6 @@ class OpenApi:
             for route in dependencies.routes
             if service_catalog.message(route.path, elsewhere) is None
         ]
-        self._rules = dependencies.policy.rules
         # each takes milliseconds and some hundred KB
         self._document = functools.lru_cache(maxsize=4)(self._make)
 
@@ -317,14 +312,14 @@ class OpenApi:
         return Answer({**self._document(minor), "servers": [{"url": call.base_url}]})
 
     def _make(self, minor: int | None) -> dict[str, Any]:
-        return document(self._routes, self._rules, minor=minor)
+        return document(self._routes, minor=minor)
 
 
 ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /openapi.json",
         (OpenApi, OpenApi.show),
-        policies.OPENAPI_POLICY,
+        OPENAPI_POLICY,
         query=SHOW_QUERY,
     ),
 )

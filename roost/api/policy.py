@@ -11,8 +11,8 @@ the rule, the caller's credentials and the target.
 """
 
 import time
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Final, Self
 
 from oslo_config import cfg
 from oslo_policy import policy
@@ -52,7 +52,7 @@ def _in_project(role: str) -> str:
     return f"role:{role} and project_id:%(project_id)s"
 
 
-RULES = [
+ROLES = [
     _role(CONTEXT_IS_ADMIN, "role:admin", "Administrators; the check is_admin:True uses it, too."),
     _role("admin_api", ADMIN, "The same; for policy files that name it."),
     _role("admin_or_owner", _ADMIN_OR_OWNER, "Not used; for policy files that name it."),
@@ -83,24 +83,50 @@ RULES = [
 ]
 
 
-def rule(
-    name: str, check: str, description: str, *operations: str, formerly: str | None = None
-) -> policy.DocumentedRuleDefault:
-    """Make a rule for ``operations``: ``METHOD /path`` each.
+class Rule(str):
+    """The name of a rule, with its default check and a sentence for operators.
 
     :param formerly: a rule that used to cover this and more; in policy files it still does
+    :param also: operations that it is checked in besides those of the rows that name it
     """
-    return policy.DocumentedRuleDefault(
-        name=name,
-        check_str=check,
-        description=description,
-        operations=[
-            {"method": method, "path": path}
-            for method, path in (operation.split(" ", 1) for operation in operations)
-        ],
-        scope_types=list(SCOPES),
-        deprecated_rule=_former(formerly, check),
-    )
+
+    __slots__ = ("also", "check", "description", "formerly")
+
+    check: str
+    description: str
+    formerly: str | None
+    also: tuple[str, ...]
+
+    def __new__(
+        cls,
+        name: str,
+        check: str,
+        description: str,
+        *,
+        formerly: str | None = None,
+        also: tuple[str, ...] = (),
+    ) -> Self:
+        made = super().__new__(cls, name)
+        made.check, made.description = check, description
+        made.formerly, made.also = formerly, also
+        return made
+
+    def default(self, operations: Iterable[str]) -> policy.DocumentedRuleDefault:
+        """Return the rule for oslo.policy, documented with ``operations``: ``METHOD /path``."""
+        split = (operation.split(" ", 1) for operation in operations)
+        return policy.DocumentedRuleDefault(
+            name=str(self),
+            check_str=self.check,
+            description=self.description,
+            operations=[{"method": method, "path": path} for method, path in split],
+            scope_types=list(SCOPES),
+            deprecated_rule=_former(self.formerly, self.check),
+        )
+
+
+def any_of(rules: Iterable[Rule]) -> str:
+    """Return the check that callers pass who pass one of ``rules``."""
+    return " or ".join(f"rule:{rule}" for rule in dict.fromkeys(rules))
 
 
 def _former(name: str | None, check: str) -> policy.DeprecatedRule | None:
@@ -131,7 +157,6 @@ class Policy:
         rules: Sequence[policy.RuleDefault],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.rules = rules
         self._clock = clock
         self._decided: dict[Hashable, bool] = {}
         self._until = clock()

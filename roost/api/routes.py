@@ -5,10 +5,11 @@ It joins the ``ROUTES`` of the modules of resources; a test finds one that is no
 
 from typing import Final
 
-from roost.api import openapi, policies
+from roost.api import openapi
 from roost.api.compute import (
     aggregates,
     availability_zones,
+    flavor_extra_specs,
     flavors,
     hypervisors,
     keypairs,
@@ -42,6 +43,7 @@ _TABLES: Final = (
     versions.ROUTES,
     openapi.ROUTES,
     flavors.ROUTES,
+    flavor_extra_specs.ROUTES,
     servers.SERVERS_ROUTES,
     consoles.CONSOLES_ROUTES,
     consoles.CONSOLE_TOKENS_ROUTES,
@@ -75,5 +77,5 @@ _TABLES: Final = (
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for table in _TABLES for route in table)
 # Clients read these documents before they authenticate: no token is needed.
-_OPEN: Final = (versions.VERSIONS_POLICY, policies.OPENAPI_POLICY)
+_OPEN: Final = (versions.VERSIONS_POLICY, openapi.OPENAPI_POLICY)
 OPEN_PATHS: Final = frozenset(route.path for route in ROUTES if route.policy in _OPEN)

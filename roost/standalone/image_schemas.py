@@ -6,49 +6,16 @@ from urllib import parse
 
 from roost.api.images import MOST_PROPERTIES
 from roost.api.pagination import time
-from roost.api.policy import ADMIN, MEMBER, READER, rule
+from roost.api.policy import ADMIN, Rule
 from roost.api.request import Call
 from roost.api.validation import MAX_INTEGER, PAGE, TEXT, UUID, always, query
 from roost.image.driver import DISK_FORMATS, MEMBER_STATUSES, QUEUED, ImageMember
 from roost.objects import ImageMeta
 
-DOWNLOAD_POLICY = "roost:images:download"
-CREATE_POLICY = "roost:images:create"
-UPLOAD_POLICY = "roost:images:upload"
-PUBLICIZE_POLICY = "roost:images:publicize"
-OTHER_OWNER_POLICY = "roost:images:create:other_owner"
-MEMBERS_LIST_POLICY = "roost:images:members:list"
-MEMBERS_SHOW_POLICY = "roost:images:members:show"
-MEMBERS_CREATE_POLICY = "roost:images:members:create"
-MEMBERS_UPDATE_POLICY = "roost:images:members:update"
-MEMBERS_DELETE_POLICY = "roost:images:members:delete"
-_MEMBERS = "/image/v2/images/{image_id}/members"
-_MEMBER = f"{_MEMBERS}/{{member_id}}"
-
-RULES = [
-    rule(DOWNLOAD_POLICY, READER, "Read an image's data.", "GET /image/v2/images/{image_id}/file"),
-    rule(CREATE_POLICY, MEMBER, "Create an image.", "POST /image/v2/images"),
-    rule(UPLOAD_POLICY, MEMBER, "Upload image data.", "PUT /image/v2/images/{image_id}/file"),
-    rule(
-        PUBLICIZE_POLICY,
-        ADMIN,
-        "Make an image public.",
-        "POST /image/v2/images",
-        "PATCH /image/v2/images/{image_id}",
-    ),
-    rule(
-        OTHER_OWNER_POLICY,
-        ADMIN,
-        "Give an image to another project.",
-        "POST /image/v2/images",
-        "PATCH /image/v2/images/{image_id}",
-    ),
-    rule(MEMBERS_LIST_POLICY, READER, "List the members of an image.", f"GET {_MEMBERS}"),
-    rule(MEMBERS_SHOW_POLICY, READER, "Show a member of an image.", f"GET {_MEMBER}"),
-    rule(MEMBERS_CREATE_POLICY, MEMBER, "Share an image with another project.", f"POST {_MEMBERS}"),
-    rule(MEMBERS_UPDATE_POLICY, MEMBER, "Accept or reject a shared image.", f"PUT {_MEMBER}"),
-    rule(MEMBERS_DELETE_POLICY, MEMBER, "Remove a member of an image.", f"DELETE {_MEMBER}"),
-]
+PUBLICIZE_POLICY = Rule("roost:images:publicize", ADMIN, "Make an image public.")
+OTHER_OWNER_POLICY = Rule(
+    "roost:images:create:other_owner", ADMIN, "Give an image to another project."
+)
 
 
 VISIBILITIES: Final = ("public", "private", "shared", "community")

@@ -14,6 +14,7 @@ from roost.api import images as shared_images
 from roost.api import pagination
 from roost.api.dependencies import Dependencies
 from roost.api.images import ALL, check_count, listed, own
+from roost.api.policy import MEMBER, READER, Rule
 from roost.api.request import Answer, Call, truth
 from roost.api.route import DATA, Route, row
 from roost.image.driver import (
@@ -372,7 +373,8 @@ ROUTES: Final[tuple[Route, ...]] = (
     row(
         "POST /image/v2/images",
         (ImageEdits, ImageEdits.create),
-        image_schemas.CREATE_POLICY,
+        Rule("roost:images:create", MEMBER, "Create an image."),
+        checks=(image_schemas.PUBLICIZE_POLICY, image_schemas.OTHER_OWNER_POLICY),
         body=image_schemas.CREATE,
         status=201,
     ),
@@ -382,6 +384,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "PATCH /image/v2/images/{image_id}",
         (ImageEdits, ImageEdits.update),
         shared_images.UPDATE_POLICY,
+        checks=(image_schemas.PUBLICIZE_POLICY, image_schemas.OTHER_OWNER_POLICY),
         body=image_schemas.PATCH,
         takes=image_schemas.PATCH_KINDS,
     ),
@@ -394,39 +397,45 @@ ROUTES: Final[tuple[Route, ...]] = (
     row(
         "PUT /image/v2/images/{image_id}/file",
         (ImageEdits, ImageEdits.upload),
-        image_schemas.UPLOAD_POLICY,
+        Rule("roost:images:upload", MEMBER, "Upload image data."),
         takes=(DATA,),
         status=204,
     ),
     row(
         "GET /image/v2/images/{image_id}/file",
         (Images, Images.download),
-        image_schemas.DOWNLOAD_POLICY,
+        Rule("roost:images:download", READER, "Read an image's data."),
         gives=DATA,
         also=204,
     ),
     row(f"PUT {_TAG}", (ImageEdits, ImageEdits.tag), shared_images.UPDATE_POLICY, status=204),
     row(f"DELETE {_TAG}", (ImageEdits, ImageEdits.untag), shared_images.UPDATE_POLICY, status=204),
     row(
-        f"GET {_MEMBERS}", (ImageMembers, ImageMembers.list_all), image_schemas.MEMBERS_LIST_POLICY
+        f"GET {_MEMBERS}",
+        (ImageMembers, ImageMembers.list_all),
+        Rule("roost:images:members:list", READER, "List the members of an image."),
     ),
     row(
         f"POST {_MEMBERS}",
         (ImageMembers, ImageMembers.create),
-        image_schemas.MEMBERS_CREATE_POLICY,
+        Rule("roost:images:members:create", MEMBER, "Share an image with another project."),
         body=image_schemas.MEMBER_CREATE,
     ),
-    row(f"GET {_MEMBER}", (ImageMembers, ImageMembers.show), image_schemas.MEMBERS_SHOW_POLICY),
+    row(
+        f"GET {_MEMBER}",
+        (ImageMembers, ImageMembers.show),
+        Rule("roost:images:members:show", READER, "Show a member of an image."),
+    ),
     row(
         f"PUT {_MEMBER}",
         (ImageMembers, ImageMembers.update),
-        image_schemas.MEMBERS_UPDATE_POLICY,
+        Rule("roost:images:members:update", MEMBER, "Accept or reject a shared image."),
         body=image_schemas.MEMBER_UPDATE,
     ),
     row(
         f"DELETE {_MEMBER}",
         (ImageMembers, ImageMembers.delete),
-        image_schemas.MEMBERS_DELETE_POLICY,
+        Rule("roost:images:members:delete", MEMBER, "Remove a member of an image."),
         status=204,
     ),
 )

@@ -4,6 +4,7 @@ from typing import Any, Final, Protocol
 
 from roost import exception
 from roost.api.dependencies import Dependencies
+from roost.api.policy import MEMBER, READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.db.api import networks
@@ -93,6 +94,19 @@ def _check_there(call: Call, tags: Any) -> None:
         raise exception.NotFound(f"Tag {call.params['tag']} could not be found.")
 
 
+_SHOW_NETWORK = Rule("roost:networks:show", READER, "Show a network.")
+_UPDATE_NETWORK = Rule(
+    "roost:networks:update", MEMBER, "Change a network's name, description, state and tags."
+)
+_SHOW_SUBNET = Rule("roost:subnets:show", READER, "Show a subnet.")
+_UPDATE_SUBNET = Rule("roost:subnets:update", MEMBER, "Change a subnet's name and tags.")
+_SHOW_PORT = Rule("roost:ports:show", READER, "Show a port.")
+_UPDATE_PORT = Rule(
+    "roost:ports:update",
+    MEMBER,
+    "Change name, description, state and tags of a port that a user created.",
+)
+
 _NETWORKS: Final = "/network/v2.0/networks"
 _SUBNETS: Final = "/network/v2.0/subnets"
 _PORTS: Final = "/network/v2.0/ports"
@@ -101,86 +115,86 @@ NETWORKS_ROUTES: Final[tuple[Route, ...]] = (
     row(
         f"GET {_NETWORKS}",
         (Networks, Networks.list_all),
-        network_schemas.LIST_POLICY,
+        Rule("roost:networks:list", READER, "List networks."),
         query=network_schemas.LIST_QUERY,
     ),
     row(
         f"POST {_NETWORKS}",
         (Networks, Networks.create),
-        network_schemas.CREATE_POLICY,
+        Rule("roost:networks:create", MEMBER, "Create a network."),
+        checks=(network_schemas.SHARE_POLICY,),
         body=network_schemas.CREATE,
         status=201,
     ),
-    row(f"GET {_NETWORKS}/{{network_id}}", (Networks, Networks.show), network_schemas.SHOW_POLICY),
+    row(f"GET {_NETWORKS}/{{network_id}}", (Networks, Networks.show), _SHOW_NETWORK),
     row(
         f"PUT {_NETWORKS}/{{network_id}}",
         (Networks, Networks.update),
-        network_schemas.UPDATE_POLICY,
+        _UPDATE_NETWORK,
         body=network_schemas.UPDATE,
     ),
     row(
         f"DELETE {_NETWORKS}/{{network_id}}",
         (Networks, Networks.delete),
-        network_schemas.DELETE_POLICY,
+        Rule("roost:networks:delete", MEMBER, "Delete a network that no server or port uses."),
         status=204,
     ),
     row(
         "GET /network/v2.0/extensions",
         (Networks, Networks.extensions),
-        network_schemas.EXTENSIONS_POLICY,
+        Rule("roost:networks:extensions", READER, "List extensions."),
     ),
     row(
         f"GET {_SUBNETS}",
         (Subnets, Subnets.list_all),
-        network_schemas.LIST_SUBNETS_POLICY,
+        Rule("roost:subnets:list", READER, "List subnets."),
         query=network_schemas.SUBNETS_QUERY,
     ),
     row(
         f"POST {_SUBNETS}",
         (Subnets, Subnets.create),
-        network_schemas.CREATE_SUBNET_POLICY,
+        Rule("roost:subnets:create", MEMBER, "Create the subnet of a network."),
         body=network_schemas.CREATE_SUBNET,
         status=201,
     ),
-    row(
-        f"GET {_SUBNETS}/{{subnet_id}}", (Subnets, Subnets.show), network_schemas.SHOW_SUBNET_POLICY
-    ),
+    row(f"GET {_SUBNETS}/{{subnet_id}}", (Subnets, Subnets.show), _SHOW_SUBNET),
     row(
         f"PUT {_SUBNETS}/{{subnet_id}}",
         (Subnets, Subnets.update),
-        network_schemas.UPDATE_SUBNET_POLICY,
+        _UPDATE_SUBNET,
         body=network_schemas.UPDATE_SUBNET,
     ),
     row(
         f"DELETE {_SUBNETS}/{{subnet_id}}",
         (Subnets, Subnets.delete),
-        network_schemas.DELETE_SUBNET_POLICY,
+        Rule("roost:subnets:delete", MEMBER, "Delete a subnet that no server or port uses."),
         status=204,
     ),
     row(
         f"GET {_PORTS}",
         (Ports, Ports.list_all),
-        network_schemas.LIST_PORTS_POLICY,
+        Rule("roost:ports:list", READER, "List ports."),
         query=network_schemas.PORTS_QUERY,
     ),
     row(
         f"POST {_PORTS}",
         (Ports, Ports.create),
-        network_schemas.CREATE_PORT_POLICY,
+        Rule("roost:ports:create", MEMBER, "Create a port."),
+        checks=(network_schemas.CHOOSE_MAC_POLICY, network_schemas.CHOOSE_ADDRESS_POLICY),
         body=network_schemas.CREATE_PORT,
         status=201,
     ),
-    row(f"GET {_PORTS}/{{port_id}}", (Ports, Ports.show), network_schemas.SHOW_PORT_POLICY),
+    row(f"GET {_PORTS}/{{port_id}}", (Ports, Ports.show), _SHOW_PORT),
     row(
         f"PUT {_PORTS}/{{port_id}}",
         (Ports, Ports.update),
-        network_schemas.UPDATE_PORT_POLICY,
+        _UPDATE_PORT,
         body=network_schemas.UPDATE_PORT,
     ),
     row(
         f"DELETE {_PORTS}/{{port_id}}",
         (Ports, Ports.delete),
-        network_schemas.DELETE_PORT_POLICY,
+        Rule("roost:ports:delete", MEMBER, "Delete a port that no server has."),
         status=204,
     ),
 )
@@ -188,14 +202,14 @@ NETWORKS_ROUTES: Final[tuple[Route, ...]] = (
 
 # Resource -> the policies to see and to change it.
 _NOUNS: Final = {
-    "network": (network_schemas.SHOW_POLICY, network_schemas.UPDATE_POLICY),
-    "subnet": (network_schemas.SHOW_SUBNET_POLICY, network_schemas.UPDATE_SUBNET_POLICY),
-    "port": (network_schemas.SHOW_PORT_POLICY, network_schemas.UPDATE_PORT_POLICY),
+    "network": (_SHOW_NETWORK, _UPDATE_NETWORK),
+    "subnet": (_SHOW_SUBNET, _UPDATE_SUBNET),
+    "port": (_SHOW_PORT, _UPDATE_PORT),
 }
 _Tags: Final = NetworkTags
 
 
-def _routes(noun: str, see: str, change: str) -> tuple[Route, ...]:
+def _routes(noun: str, see: Rule, change: Rule) -> tuple[Route, ...]:
     tags = f"/network/v2.0/{noun}s/{{{noun}_id}}/tags"
     tag = f"{tags}/{{tag}}"
     return (

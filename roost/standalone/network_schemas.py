@@ -4,115 +4,26 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, Final
 
-from roost.api.policy import ADMIN, MEMBER, READER, rule
+from roost.api.policy import ADMIN, MEMBER, Rule
 from roost.api.validation import OPTIONAL_TEXT, PAGE, TEXT, UUID, always, of, query, wrapped
 from roost.db.api.networks import Network
 from roost.networks import LocalNetwork
 
-LIST_POLICY = "roost:networks:list"
-SHOW_POLICY = "roost:networks:show"
-CREATE_POLICY = "roost:networks:create"
-SHARE_POLICY = "roost:networks:create:shared"
-UPDATE_POLICY = "roost:networks:update"
-DELETE_POLICY = "roost:networks:delete"
-EXTENSIONS_POLICY = "roost:networks:extensions"
-LIST_SUBNETS_POLICY = "roost:subnets:list"
-SHOW_SUBNET_POLICY = "roost:subnets:show"
-CREATE_SUBNET_POLICY = "roost:subnets:create"
-UPDATE_SUBNET_POLICY = "roost:subnets:update"
-DELETE_SUBNET_POLICY = "roost:subnets:delete"
-LIST_PORTS_POLICY = "roost:ports:list"
-SHOW_PORT_POLICY = "roost:ports:show"
-CREATE_PORT_POLICY = "roost:ports:create"
-UPDATE_PORT_POLICY = "roost:ports:update"
-DELETE_PORT_POLICY = "roost:ports:delete"
-# Named as in Neutron; checked with the project that owns the network, not the port.
-CHOOSE_MAC_POLICY = "create_port:mac_address"
-CHOOSE_ADDRESS_POLICY = "create_port:fixed_ips:ip_address"
-
-_NETWORK, _SUBNET, _PORT = (
-    f"/network/v2.0/{noun}s/{{{noun}_id}}" for noun in ("network", "subnet", "port")
+SHARE_POLICY = Rule(
+    "roost:networks:create:shared", ADMIN, "Create a network that all projects share."
 )
-
-
-def _seeing(thing: str) -> tuple[str, ...]:
-    return f"GET {thing}/tags", f"GET {thing}/tags/{{tag}}"
-
-
-def _tagging(thing: str) -> tuple[str, ...]:
-    tags, tag = f"{thing}/tags", f"{thing}/tags/{{tag}}"
-    return f"PUT {tags}", f"DELETE {tags}", f"PUT {tag}", f"DELETE {tag}"
-
-
-RULES = [
-    rule(LIST_POLICY, READER, "List networks.", "GET /network/v2.0/networks"),
-    rule(SHOW_POLICY, READER, "Show a network.", f"GET {_NETWORK}", *_seeing(_NETWORK)),
-    rule(CREATE_POLICY, MEMBER, "Create a network.", "POST /network/v2.0/networks"),
-    rule(
-        SHARE_POLICY,
-        ADMIN,
-        "Create a network that all projects share.",
-        "POST /network/v2.0/networks",
-    ),
-    rule(
-        UPDATE_POLICY,
-        MEMBER,
-        "Change a network's name, description, state and tags.",
-        f"PUT {_NETWORK}",
-        *_tagging(_NETWORK),
-    ),
-    rule(
-        DELETE_POLICY, MEMBER, "Delete a network that no server or port uses.", f"DELETE {_NETWORK}"
-    ),
-    rule(EXTENSIONS_POLICY, READER, "List extensions.", "GET /network/v2.0/extensions"),
-    rule(LIST_SUBNETS_POLICY, READER, "List subnets.", "GET /network/v2.0/subnets"),
-    rule(SHOW_SUBNET_POLICY, READER, "Show a subnet.", f"GET {_SUBNET}", *_seeing(_SUBNET)),
-    rule(
-        CREATE_SUBNET_POLICY,
-        MEMBER,
-        "Create the subnet of a network.",
-        "POST /network/v2.0/subnets",
-    ),
-    rule(
-        UPDATE_SUBNET_POLICY,
-        MEMBER,
-        "Change a subnet's name and tags.",
-        f"PUT {_SUBNET}",
-        *_tagging(_SUBNET),
-    ),
-    rule(
-        DELETE_SUBNET_POLICY,
-        MEMBER,
-        "Delete a subnet that no server or port uses.",
-        f"DELETE {_SUBNET}",
-    ),
-    rule(LIST_PORTS_POLICY, READER, "List ports.", "GET /network/v2.0/ports"),
-    rule(SHOW_PORT_POLICY, READER, "Show a port.", f"GET {_PORT}", *_seeing(_PORT)),
-    rule(CREATE_PORT_POLICY, MEMBER, "Create a port.", "POST /network/v2.0/ports"),
-    rule(
-        CHOOSE_MAC_POLICY,
-        MEMBER,
-        "Choose the MAC address of a port, in a network of one's own project.",
-        "POST /network/v2.0/ports",
-    ),
-    rule(
-        CHOOSE_ADDRESS_POLICY,
-        MEMBER,
-        "Choose the IP address of a port or interface, in a network of one's own project.",
-        "POST /network/v2.0/ports",
-        "POST /v2.1/servers",
-        "POST /v2.1/servers/{server_id}/os-interface",
-    ),
-    rule(
-        UPDATE_PORT_POLICY,
-        MEMBER,
-        "Change name, description, state and tags of a port that a user created.",
-        f"PUT {_PORT}",
-        *_tagging(_PORT),
-    ),
-    rule(DELETE_PORT_POLICY, MEMBER, "Delete a port that no server has.", f"DELETE {_PORT}"),
-]
-
+# Named as in Neutron; checked with the project that owns the network, not the port.
+CHOOSE_MAC_POLICY = Rule(
+    "create_port:mac_address",
+    MEMBER,
+    "Choose the MAC address of a port, in a network of one's own project.",
+)
+CHOOSE_ADDRESS_POLICY = Rule(
+    "create_port:fixed_ips:ip_address",
+    MEMBER,
+    "Choose the IP address of a port or interface, in a network of one's own project.",
+    also=("POST /v2.1/servers", "POST /v2.1/servers/{server_id}/os-interface"),
+)
 
 _FIELDS: Final = {"fields": TEXT, "sort_key": TEXT, "sort_dir": TEXT}
 _PROJECT: Final = {"project_id": TEXT, "tenant_id": TEXT}

@@ -6,42 +6,12 @@ from typing import Any, Final
 
 from roost.api import pagination
 from roost.api.dependencies import Dependencies
-from roost.api.policy import MEMBER, READER, rule
+from roost.api.policy import MEMBER, READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.validation import NAME, PAGE, TEXT, UUID, always, of, query, wrapped
 from roost.security_groups import EGRESS, ETHERTYPES, INGRESS, Group, SecurityGroupRule, checked
 from roost.standalone.networks import changes_of, owner
-
-LIST_POLICY = "roost:security_groups:list"
-SHOW_POLICY = "roost:security_groups:show"
-CREATE_POLICY = "roost:security_groups:create"
-UPDATE_POLICY = "roost:security_groups:update"
-DELETE_POLICY = "roost:security_groups:delete"
-LIST_RULES_POLICY = "roost:security_group_rules:list"
-SHOW_RULE_POLICY = "roost:security_group_rules:show"
-CREATE_RULE_POLICY = "roost:security_group_rules:create"
-DELETE_RULE_POLICY = "roost:security_group_rules:delete"
-
-_GROUPS = "/network/v2.0/security-groups"
-_GROUP = f"{_GROUPS}/{{security_group_id}}"
-_RULES = "/network/v2.0/security-group-rules"
-_RULE = f"{_RULES}/{{security_group_rule_id}}"
-
-RULES = [
-    rule(LIST_POLICY, READER, "List security groups.", f"GET {_GROUPS}"),
-    rule(SHOW_POLICY, READER, "Show a security group.", f"GET {_GROUP}"),
-    rule(CREATE_POLICY, MEMBER, "Create a security group.", f"POST {_GROUPS}"),
-    rule(UPDATE_POLICY, MEMBER, "Change a security group's name and description.", f"PUT {_GROUP}"),
-    rule(
-        DELETE_POLICY, MEMBER, "Delete a security group that no server is in.", f"DELETE {_GROUP}"
-    ),
-    rule(LIST_RULES_POLICY, READER, "List the rules of security groups.", f"GET {_RULES}"),
-    rule(SHOW_RULE_POLICY, READER, "Show a rule of a security group.", f"GET {_RULE}"),
-    rule(CREATE_RULE_POLICY, MEMBER, "Add a rule to a security group.", f"POST {_RULES}"),
-    rule(DELETE_RULE_POLICY, MEMBER, "Delete a rule of a security group.", f"DELETE {_RULE}"),
-]
-
 
 _FIELDS: Final = {"fields": TEXT, "sort_key": TEXT, "sort_dir": TEXT}
 _PROJECT: Final = {"project_id": TEXT, "tenant_id": TEXT}
@@ -233,56 +203,70 @@ def _rule(asked: Mapping[str, Any]) -> SecurityGroupRule:
     )
 
 
-_GROUPS_PATH: Final = "/network/v2.0/security-groups"
-_GROUP_PATH: Final = f"{_GROUPS_PATH}/{{security_group_id}}"
-_RULES_PATH: Final = "/network/v2.0/security-group-rules"
-_RULE_PATH: Final = f"{_RULES_PATH}/{{security_group_rule_id}}"
+_GROUPS: Final = "/network/v2.0/security-groups"
+_GROUP: Final = f"{_GROUPS}/{{security_group_id}}"
+_RULES: Final = "/network/v2.0/security-group-rules"
+_RULE: Final = f"{_RULES}/{{security_group_rule_id}}"
 
 ROUTES: Final[tuple[Route, ...]] = (
     row(
-        f"GET {_GROUPS_PATH}",
+        f"GET {_GROUPS}",
         (SecurityGroups, SecurityGroups.list_all),
-        LIST_POLICY,
+        Rule("roost:security_groups:list", READER, "List security groups."),
         query=LIST_QUERY,
     ),
     row(
-        f"POST {_GROUPS_PATH}",
+        f"POST {_GROUPS}",
         (SecurityGroups, SecurityGroups.create),
-        CREATE_POLICY,
+        Rule("roost:security_groups:create", MEMBER, "Create a security group."),
         body=CREATE,
         status=201,
     ),
-    row(f"GET {_GROUP_PATH}", (SecurityGroups, SecurityGroups.show), SHOW_POLICY),
     row(
-        f"PUT {_GROUP_PATH}",
+        f"GET {_GROUP}",
+        (SecurityGroups, SecurityGroups.show),
+        Rule("roost:security_groups:show", READER, "Show a security group."),
+    ),
+    row(
+        f"PUT {_GROUP}",
         (SecurityGroups, SecurityGroups.update),
-        UPDATE_POLICY,
+        Rule(
+            "roost:security_groups:update",
+            MEMBER,
+            "Change a security group's name and description.",
+        ),
         body=UPDATE,
     ),
     row(
-        f"DELETE {_GROUP_PATH}",
+        f"DELETE {_GROUP}",
         (SecurityGroups, SecurityGroups.delete),
-        DELETE_POLICY,
+        Rule(
+            "roost:security_groups:delete", MEMBER, "Delete a security group that no server is in."
+        ),
         status=204,
     ),
     row(
-        f"GET {_RULES_PATH}",
+        f"GET {_RULES}",
         (SecurityGroupRules, SecurityGroupRules.list_all),
-        LIST_RULES_POLICY,
+        Rule("roost:security_group_rules:list", READER, "List the rules of security groups."),
         query=RULES_QUERY,
     ),
     row(
-        f"POST {_RULES_PATH}",
+        f"POST {_RULES}",
         (SecurityGroupRules, SecurityGroupRules.create),
-        CREATE_RULE_POLICY,
+        Rule("roost:security_group_rules:create", MEMBER, "Add a rule to a security group."),
         body=CREATE_RULE,
         status=201,
     ),
-    row(f"GET {_RULE_PATH}", (SecurityGroupRules, SecurityGroupRules.show), SHOW_RULE_POLICY),
     row(
-        f"DELETE {_RULE_PATH}",
+        f"GET {_RULE}",
+        (SecurityGroupRules, SecurityGroupRules.show),
+        Rule("roost:security_group_rules:show", READER, "Show a rule of a security group."),
+    ),
+    row(
+        f"DELETE {_RULE}",
         (SecurityGroupRules, SecurityGroupRules.delete),
-        DELETE_RULE_POLICY,
+        Rule("roost:security_group_rules:delete", MEMBER, "Delete a rule of a security group."),
         status=204,
     ),
 )

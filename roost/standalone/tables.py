@@ -4,9 +4,10 @@ from typing import Final
 
 from oslo_policy import policy
 
-from roost.api import policies, routes
+from roost.api import route, routes
+from roost.api.policy import ROLES
 from roost.api.route import Route
-from roost.standalone import image_schemas, images, network_routes, network_schemas, security_groups
+from roost.standalone import images, network_routes, security_groups
 
 ROUTES: Final[tuple[Route, ...]] = (
     *routes.ROUTES,
@@ -18,10 +19,5 @@ ROUTES: Final[tuple[Route, ...]] = (
 
 
 def list_rules() -> list[policy.RuleDefault]:
-    """Return all policies; the sample of the policy file is generated from them, too."""
-    return [
-        *policies.list_rules(),
-        *image_schemas.RULES,
-        *network_schemas.RULES,
-        *security_groups.RULES,
-    ]
+    """Return all rules: the roles, then by route. The sample of the policy file shows them."""
+    return [*ROLES, *route.list_rules(ROUTES)]

@@ -14,7 +14,7 @@ from roost import states
 from roost.api import microversions
 from roost.api.compute.service_views import UUIDS, small
 from roost.api.dependencies import ApiOptions
-from roost.api.servers.schemas import ACTION, LACKING
+from roost.api.servers.actions import BODY, LACKING
 from roost.db.api import quota
 from roost.db.cell import faults, instances
 from roost.objects import InstanceFault, NetworkInfo
@@ -256,7 +256,7 @@ def test_an_action_answers_as_in_nova(world, shapes, action):
     values, given = ACTIONS[action]
     (route,) = (route for route in COMPUTE if route.path == ACT)
     operation = shapes.of_path("POST", ACT)[action]
-    taking = [minor for minor, doc in ACTION.documents.items() if action in doc["properties"]]
+    taking = [minor for minor, doc in BODY.documents.items() if action in doc["properties"]]
     last = max(minor for minor in range(1, microversions.MAXIMUM + 1) if _takes(action, minor))
     wrong = []
     for minor in sorted({*operation.beginnings(), *taking, last}):
@@ -277,12 +277,12 @@ def _put_away(world, uuid):
 
 
 def _takes(action, minor):
-    document = ACTION.documents[max(since for since in ACTION.documents if since <= minor)]
+    document = BODY.documents[max(since for since in BODY.documents if since <= minor)]
     return action in document["properties"]
 
 
 def test_every_action_is_asked_for(shapes):
-    known = {name for document in ACTION.documents.values() for name in document["properties"]}
+    known = {name for document in BODY.documents.values() for name in document["properties"]}
     assert known == {*ACTIONS, *REFUSED_ACTIONS}
     of_nova = shapes.of_path("POST", ACT)
     assert {name for name, act in of_nova.items() if not act.gone} - known == {*LACKING}

@@ -14,7 +14,7 @@ from roost import exception
 from roost.api.compute.availability_zones import HoldServers, Zones
 from roost.api.dependencies import Dependencies
 from roost.api.pagination import micros
-from roost.api.policy import ADMIN, rule
+from roost.api.policy import ADMIN, Rule, any_of
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.validation import NAME, TEXT, always, of, wrapped
@@ -24,40 +24,11 @@ from roost.db.engine import Session, retried
 from roost.objects import Aggregate
 
 _ROOT = "os_compute_api:os-aggregates"
-LIST_POLICY = f"{_ROOT}:index"
-SHOW_POLICY = f"{_ROOT}:show"
-CREATE_POLICY = f"{_ROOT}:create"
-UPDATE_POLICY = f"{_ROOT}:update"
-DELETE_POLICY = f"{_ROOT}:delete"
-ACT_POLICY = "roost:aggregates:action"
-ADD_HOST_POLICY = f"{_ROOT}:add_host"
-REMOVE_HOST_POLICY = f"{_ROOT}:remove_host"
-SET_METADATA_POLICY = f"{_ROOT}:set_metadata"
 ACTIONS_POLICY: Final = {
-    "add_host": ADD_HOST_POLICY,
-    "remove_host": REMOVE_HOST_POLICY,
-    "set_metadata": SET_METADATA_POLICY,
+    "add_host": Rule(f"{_ROOT}:add_host", ADMIN, "Add a host to an aggregate."),
+    "remove_host": Rule(f"{_ROOT}:remove_host", ADMIN, "Take a host out of an aggregate."),
+    "set_metadata": Rule(f"{_ROOT}:set_metadata", ADMIN, "Change an aggregate's metadata."),
 }
-
-_AGGREGATE = "/os-aggregates/{aggregate_id}"
-_ACTION = f"POST {_AGGREGATE}/action"
-
-RULES = [
-    rule(LIST_POLICY, ADMIN, "List aggregates.", "GET /os-aggregates"),
-    rule(SHOW_POLICY, ADMIN, "Show an aggregate.", f"GET {_AGGREGATE}"),
-    rule(CREATE_POLICY, ADMIN, "Create an aggregate.", "POST /os-aggregates"),
-    rule(UPDATE_POLICY, ADMIN, "Change an aggregate's name or zone.", f"PUT {_AGGREGATE}"),
-    rule(DELETE_POLICY, ADMIN, "Delete an aggregate.", f"DELETE {_AGGREGATE}"),
-    rule(
-        ACT_POLICY,
-        " or ".join(f"rule:{action}" for action in ACTIONS_POLICY.values()),
-        "Act on an aggregate at all; each action has a rule of its own, too.",
-        _ACTION,
-    ),
-    rule(ADD_HOST_POLICY, ADMIN, "Add a host to an aggregate.", _ACTION),
-    rule(REMOVE_HOST_POLICY, ADMIN, "Take a host out of an aggregate.", _ACTION),
-    rule(SET_METADATA_POLICY, ADMIN, "Change an aggregate's metadata.", _ACTION),
-]
 
 
 # A name without colons, which separate zone, host and node in the create of a server.
@@ -271,33 +242,42 @@ def _shown(aggregate: Aggregate, call: Call) -> Answer:
 
 
 ROUTES: Final[tuple[Route, ...]] = (
-    row("GET /v2.1/os-aggregates", (Aggregates, Aggregates.list_all), LIST_POLICY),
+    row(
+        "GET /v2.1/os-aggregates",
+        (Aggregates, Aggregates.list_all),
+        Rule(f"{_ROOT}:index", ADMIN, "List aggregates."),
+    ),
     row(
         "POST /v2.1/os-aggregates",
         (Aggregates, Aggregates.create),
-        CREATE_POLICY,
+        Rule(f"{_ROOT}:create", ADMIN, "Create an aggregate."),
         body=CREATE,
     ),
     row(
         "GET /v2.1/os-aggregates/{aggregate_id}",
         (Aggregates, Aggregates.show),
-        SHOW_POLICY,
+        Rule(f"{_ROOT}:show", ADMIN, "Show an aggregate."),
     ),
     row(
         "PUT /v2.1/os-aggregates/{aggregate_id}",
         (Aggregates, Aggregates.update),
-        UPDATE_POLICY,
+        Rule(f"{_ROOT}:update", ADMIN, "Change an aggregate's name or zone."),
         body=UPDATE,
     ),
     row(
         "DELETE /v2.1/os-aggregates/{aggregate_id}",
         (Aggregates, Aggregates.delete),
-        DELETE_POLICY,
+        Rule(f"{_ROOT}:delete", ADMIN, "Delete an aggregate."),
     ),
     row(
         "POST /v2.1/os-aggregates/{aggregate_id}/action",
         (Aggregates, Aggregates.act),
-        ACT_POLICY,
+        Rule(
+            "roost:aggregates:action",
+            any_of(ACTIONS_POLICY.values()),
+            "Act on an aggregate at all; each action has a rule of its own, too.",
+        ),
         body=ACTION,
+        checks=tuple(ACTIONS_POLICY.values()),
     ),
 )

@@ -15,7 +15,7 @@ from roost.api.compute.service_views import COMPUTE
 from roost.api.dependencies import Dependencies
 from roost.api.gather import Gatherer
 from roost.api.pagination import micros
-from roost.api.policy import ADMIN, READER, rule
+from roost.api.policy import ADMIN, READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.cells import Cell
@@ -24,20 +24,6 @@ from roost.db.api import cells as cell_rows
 from roost.db.cell import instances, services
 from roost.db.engine import Session
 from roost.objects import HostReport
-
-LIST_POLICY = "os_compute_api:os-availability-zone:list"
-DETAIL_POLICY = "os_compute_api:os-availability-zone:detail"
-
-RULES = [
-    rule(LIST_POLICY, READER, "List availability zones.", "GET /os-availability-zone"),
-    rule(
-        DETAIL_POLICY,
-        ADMIN,
-        "List availability zones with their hosts.",
-        "GET /os-availability-zone/detail",
-    ),
-]
-
 
 SECONDS: Final = 3.0
 
@@ -247,11 +233,15 @@ ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /v2.1/os-availability-zone",
         (AvailabilityZones, AvailabilityZones.list_brief),
-        LIST_POLICY,
+        Rule("os_compute_api:os-availability-zone:list", READER, "List availability zones."),
     ),
     row(
         "GET /v2.1/os-availability-zone/detail",
         (AvailabilityZones, AvailabilityZones.list_detailed),
-        DETAIL_POLICY,
+        Rule(
+            "os_compute_api:os-availability-zone:detail",
+            ADMIN,
+            "List availability zones with their hosts.",
+        ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Flavors, their extra specs, and the access of projects to private flavors."""
+"""Flavors, and the access of projects to private flavors."""
 
 import functools
 import uuid
@@ -9,7 +9,7 @@ from roost import exception
 from roost.api import pagination
 from roost.api.dependencies import Dependencies
 from roost.api.pagination import self_links
-from roost.api.policy import ADMIN, READER, rule
+from roost.api.policy import ADMIN, READER, Rule, any_of
 from roost.api.request import Answer, Call, truth
 from roost.api.route import Route, row
 from roost.api.validation import (
@@ -30,63 +30,25 @@ from roost.api.validation import (
 )
 from roost.db.api import flavors as flavor_rows
 from roost.db.api.flavors import SORT_KEYS
-from roost.db.engine import Session, retried, retried_if_undone
-from roost.hardware import names
+from roost.db.engine import Database, Session, retried, retried_if_undone
 from roost.objects import Flavor
 
-LIST_POLICY = "os_compute_api:flavors:index"
-SHOW_POLICY = "os_compute_api:flavors:show"
-CREATE_POLICY = "os_compute_api:os-flavor-manage:create"
-UPDATE_POLICY = "os_compute_api:os-flavor-manage:update"
-DELETE_POLICY = "os_compute_api:os-flavor-manage:delete"
-ALL_POLICY = "os_compute_api:os-flavor-access"
-ACT_POLICY = "roost:flavors:action"
-ADD_ACCESS_POLICY = f"{ALL_POLICY}:add_tenant_access"
-REMOVE_ACCESS_POLICY = f"{ALL_POLICY}:remove_tenant_access"
+ALL_POLICY = Rule(
+    "os_compute_api:os-flavor-access",
+    ADMIN,
+    "See private flavors, and the projects that have access to them.",
+)
 ACTIONS_POLICY: Final = {
-    "addTenantAccess": ADD_ACCESS_POLICY,
-    "removeTenantAccess": REMOVE_ACCESS_POLICY,
+    "addTenantAccess": Rule(
+        f"{ALL_POLICY}:add_tenant_access", ADMIN, "Give a project access to a flavor."
+    ),
+    "removeTenantAccess": Rule(
+        f"{ALL_POLICY}:remove_tenant_access", ADMIN, "Remove a project's access to a flavor."
+    ),
 }
-LIST_SPECS_POLICY = "os_compute_api:os-flavor-extra-specs:index"
-SHOW_SPEC_POLICY = "os_compute_api:os-flavor-extra-specs:show"
-CREATE_SPECS_POLICY = "os_compute_api:os-flavor-extra-specs:create"
-UPDATE_SPEC_POLICY = "os_compute_api:os-flavor-extra-specs:update"
-DELETE_SPEC_POLICY = "os_compute_api:os-flavor-extra-specs:delete"
-
-_FLAVOR = "/flavors/{flavor_id}"
-_ACTION = f"POST {_FLAVOR}/action"
-_SPECS = f"{_FLAVOR}/os-extra_specs"
-
-RULES = [
-    rule(LIST_POLICY, READER, "List flavors.", "GET /flavors", "GET /flavors/detail"),
-    rule(SHOW_POLICY, READER, "Show a flavor.", f"GET {_FLAVOR}"),
-    rule(
-        ALL_POLICY,
-        ADMIN,
-        "See private flavors, and the projects that have access to them.",
-        "GET /flavors",
-        f"GET {_FLAVOR}",
-        f"GET {_FLAVOR}/os-flavor-access",
-    ),
-    rule(
-        ACT_POLICY,
-        " or ".join(f"rule:{action}" for action in ACTIONS_POLICY.values()),
-        "Act on a flavor at all; each action has a rule of its own, too.",
-        _ACTION,
-    ),
-    rule(ADD_ACCESS_POLICY, ADMIN, "Give a project access to a flavor.", _ACTION),
-    rule(REMOVE_ACCESS_POLICY, ADMIN, "Remove a project's access to a flavor.", _ACTION),
-    rule(CREATE_POLICY, ADMIN, "Create a flavor.", "POST /flavors"),
-    rule(UPDATE_POLICY, ADMIN, "Change a flavor's description.", f"PUT {_FLAVOR}"),
-    rule(DELETE_POLICY, ADMIN, "Delete a flavor.", f"DELETE {_FLAVOR}"),
-    rule(LIST_SPECS_POLICY, READER, "List a flavor's extra specs.", f"GET {_SPECS}"),
-    rule(SHOW_SPEC_POLICY, READER, "Show an extra spec of a flavor.", f"GET {_SPECS}/{{key}}"),
-    rule(CREATE_SPECS_POLICY, ADMIN, "Add extra specs to a flavor.", f"POST {_SPECS}"),
-    rule(UPDATE_SPEC_POLICY, ADMIN, "Change an extra spec of a flavor.", f"PUT {_SPECS}/{{key}}"),
-    rule(
-        DELETE_SPEC_POLICY, ADMIN, "Delete an extra spec of a flavor.", f"DELETE {_SPECS}/{{key}}"
-    ),
-]
+LIST_SPECS_POLICY = Rule(
+    "os_compute_api:os-flavor-extra-specs:index", READER, "List a flavor's extra specs."
+)
 
 
 DESCRIPTION: Final = 55  # since 2.55 flavors have a description
@@ -122,20 +84,6 @@ _CREATE: dict[str, Any] = {
     "os-flavor-access:is_public": BOOLEAN,
 }
 _REQUIRED = ["name", "ram", "vcpus", "disk"]
-_KEY = r"^[a-zA-Z0-9\-_:. ]{1,255}$"
-_SPEC_VALUE = {"type": ["string", "number"], "maxLength": 255, "minimum": -1e15, "maximum": 1e15}
-
-
-def _specs(**more: int) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "patternProperties": {_KEY: _SPEC_VALUE},
-        "additionalProperties": False,
-        "maxProperties": 128,
-        **more,
-    }
-
-
 _DESCRIBED = {**_CREATE, "description": _DESCRIPTION}
 _LEAN = {name: value for name, value in _DESCRIBED.items() if name != "rxtx_factor"}
 CREATE: Final = Schema(
@@ -148,8 +96,6 @@ CREATE: Final = Schema(
 UPDATE: Final = always(
     wrapped("flavor", of({"description": _DESCRIPTION}, required=["description"]))
 )
-CREATE_SPECS: Final = always(wrapped("extra_specs", _specs()))
-UPDATE_SPEC: Final = always(_specs(minProperties=1, maxProperties=1))
 _TENANT = of(
     {"tenant": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[a-zA-Z0-9-]+$"}},
     required=["tenant"],
@@ -295,11 +241,18 @@ def may_use(session: Session, call: Call, flavor: Flavor) -> bool:
     return project is not None and flavor_rows.has(session, flavor.flavorid, project)
 
 
+def visible(database: Database, call: Call) -> Flavor:
+    """Return the flavor of the path; a private one only to callers with access."""
+    flavorid = call.params["flavor_id"]
+    with database.read() as session:
+        flavor = flavor_rows.get(session, flavorid)
+        if not may_use(session, call, flavor):
+            raise exception.NotFound(f"Flavor {flavorid} could not be found.")
+    return flavor
+
+
 def _shown_access(session: Session, flavorid: str) -> Answer:
     return Answer(access(flavorid, flavor_rows.list_projects(session, flavorid)))
-
-
-_CHECKED_SPECS: Final = 86  # since 2.86 extra specs are validated when they are written
 
 
 class Flavors:
@@ -317,7 +270,7 @@ class Flavors:
         return self._list(call, functools.partial(full, with_specs=with_specs))
 
     def show(self, call: Call) -> Answer:
-        return _shown(self._get(call), call)
+        return _shown(visible(self._database, call), call)
 
     @retried_if_undone
     def create(self, call: Call) -> Answer:
@@ -339,46 +292,6 @@ class Flavors:
         with self._database.begin() as session:
             flavor_rows.delete(session, call.params["flavor_id"])
         return Answer()
-
-    def list_specs(self, call: Call) -> Answer:
-        return Answer({"extra_specs": dict(self._get(call).extra_specs)})
-
-    def show_spec(self, call: Call) -> Answer:
-        flavor, key = self._get(call), call.params["key"]
-        if key not in flavor.extra_specs:
-            raise exception.NotFound(f"Flavor {flavor.flavorid} has no extra specs with key {key}.")
-        return Answer({key: flavor.extra_specs[key]})
-
-    @retried
-    def create_specs(self, call: Call) -> Answer:
-        specs = _read_specs(call, call.body["extra_specs"])
-        with self._database.begin() as session:
-            flavor_rows.set_extra_specs(session, call.params["flavor_id"], specs)
-        return Answer({"extra_specs": specs})
-
-    @retried
-    def update_spec(self, call: Call) -> Answer:
-        specs = _read_specs(call, call.body)
-        if call.params["key"] not in specs:
-            raise exception.Invalid("Request body and URI mismatch")
-        with self._database.begin() as session:
-            flavor_rows.set_extra_specs(session, call.params["flavor_id"], specs)
-        return Answer(specs)
-
-    @retried_if_undone
-    def delete_spec(self, call: Call) -> Answer:
-        with self._database.begin() as session:
-            flavor_rows.delete_extra_spec(session, call.params["flavor_id"], call.params["key"])
-        return Answer()
-
-    def _get(self, call: Call) -> Flavor:
-        """Return the flavor of the path; a private one only to callers with access."""
-        flavorid = call.params["flavor_id"]
-        with self._database.read() as session:
-            flavor = flavor_rows.get(session, flavorid)
-            if not may_use(session, call, flavor):
-                raise exception.NotFound(f"Flavor {flavorid} could not be found.")
-        return flavor
 
     def _list(self, call: Call, view: Any) -> Answer:
         limit = pagination.limit(call, most=self._most)
@@ -445,17 +358,6 @@ def _number(asked: dict[str, Any], name: str, *, least: int = 0) -> int:
     return value
 
 
-def _read_specs(call: Call, asked: dict[str, Any]) -> dict[str, str]:
-    """Return extra specs as strings.
-
-    :raises roost.exception.Invalid: since 2.86, for invalid extra specs
-    """
-    specs = {key: str(value) for key, value in asked.items()}
-    if call.version >= _CHECKED_SPECS:
-        names.check_written(specs)
-    return specs
-
-
 def _may_see_specs(call: Call) -> bool:
     return call.allows(LIST_SPECS_POLICY)
 
@@ -466,75 +368,64 @@ def _shown(flavor: Flavor, call: Call) -> Answer:
     return Answer({"flavor": shown})
 
 
+LIST_POLICY = Rule("os_compute_api:flavors:index", READER, "List flavors.")
+
 ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /v2.1/flavors",
         (Flavors, Flavors.list_brief),
         LIST_POLICY,
+        checks=(ALL_POLICY,),
         query=LIST_QUERY,
     ),
     row(
         "POST /v2.1/flavors",
         (Flavors, Flavors.create),
-        CREATE_POLICY,
+        Rule("os_compute_api:os-flavor-manage:create", ADMIN, "Create a flavor."),
+        checks=(LIST_SPECS_POLICY,),
         body=CREATE,
     ),
     row(
         "GET /v2.1/flavors/detail",
         (Flavors, Flavors.list_detailed),
         LIST_POLICY,
+        checks=(ALL_POLICY, LIST_SPECS_POLICY),
         query=LIST_QUERY,
     ),
-    row("GET /v2.1/flavors/{flavor_id}", (Flavors, Flavors.show), SHOW_POLICY),
+    row(
+        "GET /v2.1/flavors/{flavor_id}",
+        (Flavors, Flavors.show),
+        Rule("os_compute_api:flavors:show", READER, "Show a flavor."),
+        checks=(ALL_POLICY, LIST_SPECS_POLICY),
+    ),
     row(
         "PUT /v2.1/flavors/{flavor_id}",
         (Flavors, Flavors.update),
-        UPDATE_POLICY,
+        Rule("os_compute_api:os-flavor-manage:update", ADMIN, "Change a flavor's description."),
+        checks=(LIST_SPECS_POLICY,),
         body=UPDATE,
         since=55,
     ),
     row(
         "DELETE /v2.1/flavors/{flavor_id}",
         (Flavors, Flavors.delete),
-        DELETE_POLICY,
+        Rule("os_compute_api:os-flavor-manage:delete", ADMIN, "Delete a flavor."),
         status=202,
     ),
     row(
         "POST /v2.1/flavors/{flavor_id}/action",
         (FlavorAccess, FlavorAccess.act),
-        ACT_POLICY,
+        Rule(
+            "roost:flavors:action",
+            any_of(ACTIONS_POLICY.values()),
+            "Act on a flavor at all; each action has a rule of its own, too.",
+        ),
         body=ACTION,
+        checks=tuple(ACTIONS_POLICY.values()),
     ),
     row(
         "GET /v2.1/flavors/{flavor_id}/os-flavor-access",
         (FlavorAccess, FlavorAccess.list_all),
         ALL_POLICY,
-    ),
-    row(
-        "GET /v2.1/flavors/{flavor_id}/os-extra_specs",
-        (Flavors, Flavors.list_specs),
-        LIST_SPECS_POLICY,
-    ),
-    row(
-        "POST /v2.1/flavors/{flavor_id}/os-extra_specs",
-        (Flavors, Flavors.create_specs),
-        CREATE_SPECS_POLICY,
-        body=CREATE_SPECS,
-    ),
-    row(
-        "GET /v2.1/flavors/{flavor_id}/os-extra_specs/{key}",
-        (Flavors, Flavors.show_spec),
-        SHOW_SPEC_POLICY,
-    ),
-    row(
-        "PUT /v2.1/flavors/{flavor_id}/os-extra_specs/{key}",
-        (Flavors, Flavors.update_spec),
-        UPDATE_SPEC_POLICY,
-        body=UPDATE_SPEC,
-    ),
-    row(
-        "DELETE /v2.1/flavors/{flavor_id}/os-extra_specs/{key}",
-        (Flavors, Flavors.delete_spec),
-        DELETE_SPEC_POLICY,
     ),
 )

@@ -20,7 +20,7 @@ from roost.api.compute.service_views import COMPUTE
 from roost.api.compute.services import FoundServices, ServiceReader
 from roost.api.dependencies import Dependencies
 from roost.api.gather import Gatherer
-from roost.api.policy import ADMIN, rule
+from roost.api.policy import ADMIN, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.validation import BOOLEAN, PAGE, STRICT_QUERIES, TEXT, Schema, is_uuid, query
@@ -28,49 +28,6 @@ from roost.db.cell import instance_locations
 from roost.objects import HostReport, Service
 
 _ROOT = "os_compute_api:os-hypervisors"
-LIST_POLICY = f"{_ROOT}:list"
-DETAIL_POLICY = f"{_ROOT}:list-detail"
-STATISTICS_POLICY = f"{_ROOT}:statistics"
-SHOW_POLICY = f"{_ROOT}:show"
-UPTIME_POLICY = f"{_ROOT}:uptime"
-SEARCH_POLICY = f"{_ROOT}:search"
-SERVERS_POLICY = f"{_ROOT}:servers"
-
-_ALL = "/os-hypervisors"
-_ONE = f"{_ALL}/{{hypervisor_id}}"
-_SOME = f"{_ALL}/{{hypervisor_hostname_pattern}}"
-
-RULES = [
-    rule(LIST_POLICY, ADMIN, "List hypervisors.", f"GET {_ALL}", formerly=_ROOT),
-    rule(
-        DETAIL_POLICY, ADMIN, "List hypervisors with details.", f"GET {_ALL}/detail", formerly=_ROOT
-    ),
-    rule(
-        STATISTICS_POLICY,
-        ADMIN,
-        "Sum up all hypervisors.",
-        f"GET {_ALL}/statistics",
-        formerly=_ROOT,
-    ),
-    rule(SHOW_POLICY, ADMIN, "Show a hypervisor.", f"GET {_ONE}", formerly=_ROOT),
-    rule(
-        UPTIME_POLICY,
-        ADMIN,
-        "Show the uptime of a hypervisor.",
-        f"GET {_ONE}/uptime",
-        formerly=_ROOT,
-    ),
-    rule(
-        SEARCH_POLICY, ADMIN, "Search hypervisors by name.", f"GET {_SOME}/search", formerly=_ROOT
-    ),
-    rule(
-        SERVERS_POLICY,
-        ADMIN,
-        "List the servers of hypervisors by name.",
-        f"GET {_SOME}/servers",
-        formerly=_ROOT,
-    ),
-]
 
 
 PAGES: Final = 33
@@ -420,43 +377,43 @@ ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /v2.1/os-hypervisors",
         (Hypervisors, Hypervisors.list_brief),
-        LIST_POLICY,
+        Rule(f"{_ROOT}:list", ADMIN, "List hypervisors.", formerly=_ROOT),
         query=LIST_QUERY,
     ),
     row(
         "GET /v2.1/os-hypervisors/detail",
         (Hypervisors, Hypervisors.list_detailed),
-        DETAIL_POLICY,
+        Rule(f"{_ROOT}:list-detail", ADMIN, "List hypervisors with details.", formerly=_ROOT),
         query=LIST_QUERY,
     ),
     row(
         "GET /v2.1/os-hypervisors/statistics",
         (Hypervisors, Hypervisors.statistics),
-        STATISTICS_POLICY,
+        Rule(f"{_ROOT}:statistics", ADMIN, "Sum up all hypervisors.", formerly=_ROOT),
         until=87,
     ),
     row(
         "GET /v2.1/os-hypervisors/{hypervisor_id}",
         (Hypervisors, Hypervisors.show),
-        SHOW_POLICY,
+        Rule(f"{_ROOT}:show", ADMIN, "Show a hypervisor.", formerly=_ROOT),
         query=SHOW_QUERY,
     ),
     row(
         "GET /v2.1/os-hypervisors/{hypervisor_id}/uptime",
         (Hypervisors, Hypervisors.uptime),
-        UPTIME_POLICY,
+        Rule(f"{_ROOT}:uptime", ADMIN, "Show the uptime of a hypervisor.", formerly=_ROOT),
         until=87,
     ),
     row(
         "GET /v2.1/os-hypervisors/{hypervisor_id}/search",
         (Hypervisors, Hypervisors.search),
-        SEARCH_POLICY,
+        Rule(f"{_ROOT}:search", ADMIN, "Search hypervisors by name.", formerly=_ROOT),
         until=52,
     ),
     row(
         "GET /v2.1/os-hypervisors/{hypervisor_id}/servers",
         (Hypervisors, Hypervisors.servers),
-        SERVERS_POLICY,
+        Rule(f"{_ROOT}:servers", ADMIN, "List the servers of hypervisors by name.", formerly=_ROOT),
         until=52,
     ),
 )

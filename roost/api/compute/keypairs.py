@@ -19,29 +19,13 @@ from roost import exception
 from roost.api import pagination
 from roost.api.dependencies import Dependencies
 from roost.api.pagination import micros
-from roost.api.policy import ADMIN, rule
+from roost.api.policy import ADMIN, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.validation import PAGE, STRICT_QUERIES, TEXT, Schema, of, query, wrapped
 from roost.db.api import keypairs as rows
 from roost.db.engine import Session, retried
 from roost.objects import Keypair
-
-LIST_POLICY = "os_compute_api:os-keypairs:index"
-CREATE_POLICY = "os_compute_api:os-keypairs:create"
-SHOW_POLICY = "os_compute_api:os-keypairs:show"
-DELETE_POLICY = "os_compute_api:os-keypairs:delete"
-
-_OWN = f"({ADMIN}) or user_id:%(user_id)s"
-_KEYPAIR = "/os-keypairs/{keypair_name}"
-
-RULES = [
-    rule(LIST_POLICY, _OWN, "List a user's key pairs.", "GET /os-keypairs"),
-    rule(CREATE_POLICY, _OWN, "Import or make a key pair of a user.", "POST /os-keypairs"),
-    rule(SHOW_POLICY, _OWN, "Show a user's key pair.", f"GET {_KEYPAIR}"),
-    rule(DELETE_POLICY, _OWN, "Delete a user's key pair; servers keep it.", f"DELETE {_KEYPAIR}"),
-]
-
 
 OWNERS: Final = 10  # since 2.10 administrators name the user
 PAGES: Final = 35  # since 2.35 lists are paged
@@ -340,13 +324,21 @@ def _material(asked: dict[str, Any], owner: str) -> Material:
     return generated(kind, owner)
 
 
-_KEYPAIR_PATH: Final = "/v2.1/os-keypairs/{keypair_name}"
+_KEYPAIR: Final = "/v2.1/os-keypairs/{keypair_name}"
+
+_OWN = f"({ADMIN}) or user_id:%(user_id)s"
+CREATE_POLICY = Rule(
+    "os_compute_api:os-keypairs:create", _OWN, "Import or make a key pair of a user."
+)
+DELETE_POLICY = Rule(
+    "os_compute_api:os-keypairs:delete", _OWN, "Delete a user's key pair; servers keep it."
+)
 
 ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /v2.1/os-keypairs",
         (Keypairs, Keypairs.list_all),
-        LIST_POLICY,
+        Rule("os_compute_api:os-keypairs:index", _OWN, "List a user's key pairs."),
         query=LIST_QUERY,
     ),
     row(
@@ -364,9 +356,14 @@ ROUTES: Final[tuple[Route, ...]] = (
         status=201,
         since=2,
     ),
-    row(f"GET {_KEYPAIR_PATH}", (Keypairs, Keypairs.show), SHOW_POLICY, query=ONE_QUERY),
     row(
-        f"DELETE {_KEYPAIR_PATH}",
+        f"GET {_KEYPAIR}",
+        (Keypairs, Keypairs.show),
+        Rule("os_compute_api:os-keypairs:show", _OWN, "Show a user's key pair."),
+        query=ONE_QUERY,
+    ),
+    row(
+        f"DELETE {_KEYPAIR}",
         (Keypairs, Keypairs.delete),
         DELETE_POLICY,
         query=ONE_QUERY,
@@ -374,7 +371,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         until=1,
     ),
     row(
-        f"DELETE {_KEYPAIR_PATH}",
+        f"DELETE {_KEYPAIR}",
         (Keypairs, Keypairs.delete),
         DELETE_POLICY,
         query=ONE_QUERY,

@@ -6,25 +6,18 @@ from typing import Any, Final
 from roost.api.compute import quota_resources
 from roost.api.compute.quota_resources import NO_FILES, NO_NETWORKS
 from roost.api.dependencies import Dependencies
-from roost.api.policy import ADMIN, READER, rule
+from roost.api.policy import ADMIN, READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.validation import TEXT, list_query
 from roost.db.api import quota
 
-SHOW_POLICY = "os_compute_api:limits"
-OTHER_PROJECT_POLICY = "os_compute_api:limits:other_project"
-
-RULES = [
-    rule(SHOW_POLICY, READER, "Show the limits and the usage of one's project.", "GET /limits"),
-    rule(
-        OTHER_PROJECT_POLICY,
-        ADMIN,
-        "Show the limits and the usage of another project.",
-        "GET /limits",
-        formerly="os_compute_api:os-used-limits",
-    ),
-]
+OTHER_PROJECT_POLICY = Rule(
+    "os_compute_api:limits:other_project",
+    ADMIN,
+    "Show the limits and the usage of another project.",
+    formerly="os_compute_api:os-used-limits",
+)
 
 
 _QUERY: dict[str, Any] = {"tenant_id": TEXT, "reserved": TEXT}
@@ -95,7 +88,8 @@ ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /v2.1/limits",
         (Limits, Limits.show),
-        SHOW_POLICY,
+        Rule("os_compute_api:limits", READER, "Show the limits and the usage of one's project."),
         query=SHOW_QUERY,
+        checks=(OTHER_PROJECT_POLICY,),
     ),
 )

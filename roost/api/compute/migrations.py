@@ -6,28 +6,10 @@ from roost import exception
 from roost.api import validation
 from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerLocator
-from roost.api.policy import ADMIN, MANAGER, rule
+from roost.api.policy import ADMIN, MANAGER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.validation import PAGE, TEXT, TIME, Schema, query
-
-LIST_POLICY = "os_compute_api:os-migrations:index"
-LIST_OF_SERVER_POLICY = "os_compute_api:servers:migrations:index"
-SHOW_OF_SERVER_POLICY = "os_compute_api:servers:migrations:show"
-
-_OF_SERVER = "/servers/{server_id}/migrations"
-
-RULES = [
-    rule(LIST_POLICY, MANAGER, "List migrations.", "GET /os-migrations"),
-    rule(LIST_OF_SERVER_POLICY, MANAGER, "List the migrations of a server.", f"GET {_OF_SERVER}"),
-    rule(
-        SHOW_OF_SERVER_POLICY,
-        ADMIN,
-        "Show a migration of a server.",
-        f"GET {_OF_SERVER}/{{migration_id}}",
-    ),
-]
-
 
 PAGES: Final = 59  # since 2.59 the list has pages, and refuses unknown query parameters
 
@@ -70,25 +52,27 @@ class Migrations:
         raise exception.NotFound(f"Migration {migration} not found for instance {server}.")
 
 
-_OF_SERVER_PATH: Final = "/v2.1/servers/{server_id}/migrations"
+_OF_SERVER: Final = "/v2.1/servers/{server_id}/migrations"
 
 ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /v2.1/os-migrations",
         (Migrations, Migrations.list_all),
-        LIST_POLICY,
+        Rule("os_compute_api:os-migrations:index", MANAGER, "List migrations."),
         query=LIST_QUERY,
     ),
     row(
-        f"GET {_OF_SERVER_PATH}",
+        f"GET {_OF_SERVER}",
         (Migrations, Migrations.list_of_server),
-        LIST_OF_SERVER_POLICY,
+        Rule(
+            "os_compute_api:servers:migrations:index", MANAGER, "List the migrations of a server."
+        ),
         since=23,
     ),
     row(
-        f"GET {_OF_SERVER_PATH}/{{migration_id}}",
+        f"GET {_OF_SERVER}/{{migration_id}}",
         (Migrations, Migrations.show_of_server),
-        SHOW_OF_SERVER_POLICY,
+        Rule("os_compute_api:servers:migrations:show", ADMIN, "Show a migration of a server."),
         since=23,
     ),
 )

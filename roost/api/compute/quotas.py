@@ -9,39 +9,12 @@ from typing import Any, Final
 from roost import exception
 from roost.api.compute import quota_resources
 from roost.api.dependencies import Dependencies
-from roost.api.policy import ADMIN, ANYBODY, READER, rule
+from roost.api.policy import ADMIN, ANYBODY, READER, Rule
 from roost.api.request import Answer, Call, truth
 from roost.api.route import Route, row
 from roost.api.validation import BOOLEAN, MAX_INTEGER, TEXT, Schema, list_query, of, wrapped
 from roost.db.api import quota
 from roost.db.engine import Session, retried
-
-SHOW_POLICY = "os_compute_api:os-quota-sets:show"
-DEFAULTS_POLICY = "os_compute_api:os-quota-sets:defaults"
-DETAIL_POLICY = "os_compute_api:os-quota-sets:detail"
-UPDATE_POLICY = "os_compute_api:os-quota-sets:update"
-DELETE_POLICY = "os_compute_api:os-quota-sets:delete"
-SHOW_CLASS_POLICY = "os_compute_api:os-quota-class-sets:show"
-UPDATE_CLASS_POLICY = "os_compute_api:os-quota-class-sets:update"
-
-_SET = "/os-quota-sets/{project_id}"
-_CLASS = "/os-quota-class-sets/{class_name}"
-
-RULES = [
-    rule(SHOW_POLICY, READER, "Show the quotas of a project, or of a user in it.", f"GET {_SET}"),
-    rule(DEFAULTS_POLICY, ANYBODY, "Show the quotas of a new project.", f"GET {_SET}/defaults"),
-    rule(DETAIL_POLICY, READER, "Show quotas and their usage.", f"GET {_SET}/detail"),
-    rule(UPDATE_POLICY, ADMIN, "Set the quotas of a project, or of a user in it.", f"PUT {_SET}"),
-    rule(
-        DELETE_POLICY,
-        ADMIN,
-        "Reset a project to the default quotas, or a user to the project's.",
-        f"DELETE {_SET}",
-    ),
-    rule(SHOW_CLASS_POLICY, ADMIN, "Show the quotas of a class of projects.", f"GET {_CLASS}"),
-    rule(UPDATE_CLASS_POLICY, ADMIN, "Set the quotas of a class of projects.", f"PUT {_CLASS}"),
-]
-
 
 # -1: no limit. The handler checks the size of a limit written as a string.
 _LIMIT: Final = {
@@ -285,37 +258,70 @@ def _shown(call: Call, values: Mapping[str, object]) -> Answer:
     return Answer({"quota_set": {"id": call.params["project_id"], **values}})
 
 
-_SET_PATH: Final = "/v2.1/os-quota-sets/{project_id}"
-_CLASS_PATH: Final = "/v2.1/os-quota-class-sets/{class_name}"
+_SET: Final = "/v2.1/os-quota-sets/{project_id}"
+_CLASS: Final = "/v2.1/os-quota-class-sets/{class_name}"
 
 ROUTES: Final[tuple[Route, ...]] = (
-    row(f"GET {_SET_PATH}", (QuotaSets, QuotaSets.show), SHOW_POLICY, query=QUERY),
-    row(f"GET {_SET_PATH}/defaults", (QuotaSets, QuotaSets.show_defaults), DEFAULTS_POLICY),
     row(
-        f"GET {_SET_PATH}/detail",
-        (QuotaSets, QuotaSets.show_detail),
-        DETAIL_POLICY,
+        f"GET {_SET}",
+        (QuotaSets, QuotaSets.show),
+        Rule(
+            "os_compute_api:os-quota-sets:show",
+            READER,
+            "Show the quotas of a project, or of a user in it.",
+        ),
         query=QUERY,
     ),
     row(
-        f"PUT {_SET_PATH}",
+        f"GET {_SET}/defaults",
+        (QuotaSets, QuotaSets.show_defaults),
+        Rule("os_compute_api:os-quota-sets:defaults", ANYBODY, "Show the quotas of a new project."),
+    ),
+    row(
+        f"GET {_SET}/detail",
+        (QuotaSets, QuotaSets.show_detail),
+        Rule("os_compute_api:os-quota-sets:detail", READER, "Show quotas and their usage."),
+        query=QUERY,
+    ),
+    row(
+        f"PUT {_SET}",
         (QuotaSets, QuotaSets.update),
-        UPDATE_POLICY,
+        Rule(
+            "os_compute_api:os-quota-sets:update",
+            ADMIN,
+            "Set the quotas of a project, or of a user in it.",
+        ),
         query=QUERY,
         body=UPDATE,
     ),
     row(
-        f"DELETE {_SET_PATH}",
+        f"DELETE {_SET}",
         (QuotaSets, QuotaSets.delete),
-        DELETE_POLICY,
+        Rule(
+            "os_compute_api:os-quota-sets:delete",
+            ADMIN,
+            "Reset a project to the default quotas, or a user to the project's.",
+        ),
         query=QUERY,
         status=202,
     ),
-    row(f"GET {_CLASS_PATH}", (QuotaClassSets, QuotaClassSets.show), SHOW_CLASS_POLICY),
     row(
-        f"PUT {_CLASS_PATH}",
+        f"GET {_CLASS}",
+        (QuotaClassSets, QuotaClassSets.show),
+        Rule(
+            "os_compute_api:os-quota-class-sets:show",
+            ADMIN,
+            "Show the quotas of a class of projects.",
+        ),
+    ),
+    row(
+        f"PUT {_CLASS}",
         (QuotaClassSets, QuotaClassSets.update),
-        UPDATE_CLASS_POLICY,
+        Rule(
+            "os_compute_api:os-quota-class-sets:update",
+            ADMIN,
+            "Set the quotas of a class of projects.",
+        ),
         body=UPDATE_CLASS,
     ),
 )

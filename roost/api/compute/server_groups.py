@@ -7,7 +7,7 @@ from typing import Any, Final
 from roost import exception
 from roost.api import pagination
 from roost.api.dependencies import Dependencies
-from roost.api.policy import ADMIN, MEMBER, READER, rule
+from roost.api.policy import ADMIN, MEMBER, READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.validation import (
@@ -25,27 +25,14 @@ from roost.db.api import server_groups as rows
 from roost.db.engine import retried
 from roost.objects import ServerGroup
 
-LIST_POLICY = "os_compute_api:os-server-groups:index"
-ALL_PROJECTS_POLICY = "os_compute_api:os-server-groups:index:all_projects"
-CREATE_POLICY = "os_compute_api:os-server-groups:create"
-SHOW_POLICY = "os_compute_api:os-server-groups:show"
-DELETE_POLICY = "os_compute_api:os-server-groups:delete"
-
-_GROUP = "/os-server-groups/{server_group_id}"
-
-RULES = [
-    rule(LIST_POLICY, READER, "List server groups.", "GET /os-server-groups"),
-    rule(ALL_PROJECTS_POLICY, ADMIN, "List those of every project.", "GET /os-server-groups"),
-    rule(CREATE_POLICY, MEMBER, "Create a server group.", "POST /os-server-groups"),
-    rule(
-        SHOW_POLICY,
-        READER,
-        "Show a server group, or let a new server join it.",
-        f"GET {_GROUP}",
-        "POST /servers",
-    ),
-    rule(DELETE_POLICY, MEMBER, "Delete a server group; its servers stay.", f"DELETE {_GROUP}"),
-]
+ALL_PROJECTS_POLICY = Rule(
+    "os_compute_api:os-server-groups:index:all_projects", ADMIN, "List those of every project."
+)
+SHOW_POLICY = Rule(
+    "os_compute_api:os-server-groups:show",
+    READER,
+    "Show a server group, or let a new server join it.",
+)
 
 
 SOFT: Final = 15  # since 2.15 there are soft policies
@@ -205,13 +192,14 @@ ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /v2.1/os-server-groups",
         (ServerGroups, ServerGroups.list_all),
-        LIST_POLICY,
+        Rule("os_compute_api:os-server-groups:index", READER, "List server groups."),
         query=LIST_QUERY,
+        checks=(ALL_PROJECTS_POLICY,),
     ),
     row(
         "POST /v2.1/os-server-groups",
         (ServerGroups, ServerGroups.create),
-        CREATE_POLICY,
+        Rule("os_compute_api:os-server-groups:create", MEMBER, "Create a server group."),
         body=CREATE,
     ),
     row(
@@ -222,7 +210,11 @@ ROUTES: Final[tuple[Route, ...]] = (
     row(
         "DELETE /v2.1/os-server-groups/{server_group_id}",
         (ServerGroups, ServerGroups.delete),
-        DELETE_POLICY,
+        Rule(
+            "os_compute_api:os-server-groups:delete",
+            MEMBER,
+            "Delete a server group; its servers stay.",
+        ),
         status=204,
     ),
 )

@@ -12,7 +12,7 @@ from roost.api.compute import service_views as views
 from roost.api.compute.availability_zones import Zones
 from roost.api.dependencies import Dependencies
 from roost.api.gather import Gatherer
-from roost.api.policy import ADMIN, rule
+from roost.api.policy import ADMIN, Rule
 from roost.api.request import Answer, Call, truth
 from roost.api.route import Route, row
 from roost.api.servers import views as servers_views
@@ -24,31 +24,6 @@ from roost.db.engine import Database, retried
 from roost.objects import Service
 
 _ROOT = "os_compute_api:os-services"
-LIST_POLICY = f"{_ROOT}:list"
-UPDATE_POLICY = f"{_ROOT}:update"
-DELETE_POLICY = f"{_ROOT}:delete"
-
-RULES = [
-    rule(LIST_POLICY, ADMIN, "List the daemons of all cells.", "GET /os-services", formerly=_ROOT),
-    rule(
-        UPDATE_POLICY,
-        ADMIN,
-        "Enable or disable a daemon, or force it down.",
-        "PUT /os-services/{service_id}",
-        "PUT /os-services/enable",
-        "PUT /os-services/disable",
-        "PUT /os-services/disable-log-reason",
-        "PUT /os-services/force-down",
-        formerly=_ROOT,
-    ),
-    rule(
-        DELETE_POLICY,
-        ADMIN,
-        "Delete a daemon that is no longer in use.",
-        "DELETE /os-services/{service_id}",
-        formerly=_ROOT,
-    ),
-]
 
 
 _NAME = {**TEXT, "minLength": 1}
@@ -361,11 +336,24 @@ def _legacy_view(todo: str, service: Service) -> dict[str, Any]:
     return shown
 
 
+UPDATE_POLICY = Rule(
+    f"{_ROOT}:update",
+    ADMIN,
+    "Enable or disable a daemon, or force it down.",
+    formerly=_ROOT,
+    also=(
+        "PUT /os-services/enable",
+        "PUT /os-services/disable",
+        "PUT /os-services/disable-log-reason",
+        "PUT /os-services/force-down",
+    ),
+)
+
 ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /v2.1/os-services",
         (Services, Services.list_all),
-        LIST_POLICY,
+        Rule(f"{_ROOT}:list", ADMIN, "List the daemons of all cells.", formerly=_ROOT),
         query=LIST_QUERY,
     ),
     row(
@@ -385,7 +373,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     row(
         "DELETE /v2.1/os-services/{service_id}",
         (Services, Services.delete),
-        DELETE_POLICY,
+        Rule(f"{_ROOT}:delete", ADMIN, "Delete a daemon that is no longer in use.", formerly=_ROOT),
         status=204,
     ),
 )

@@ -12,7 +12,7 @@ from roost.api import pagination
 from roost.api.dependencies import Dependencies
 from roost.api.gather import Gathered, Gatherer
 from roost.api.pagination import micros
-from roost.api.policy import ADMIN, READER, rule
+from roost.api.policy import ADMIN, READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.validation import PAGE, STRICT_QUERIES, TEXT, Schema, is_uuid, query
@@ -20,17 +20,6 @@ from roost.cells import Cell
 from roost.db.cell import usage
 from roost.db.cell.usage import Ran
 from roost.objects.flavor import root_gb
-
-LIST_POLICY = "os_compute_api:os-simple-tenant-usage:list"
-SHOW_POLICY = "os_compute_api:os-simple-tenant-usage:show"
-
-_USAGE = "/os-simple-tenant-usage"
-
-RULES = [
-    rule(LIST_POLICY, ADMIN, "Show the usage of all projects in a period.", f"GET {_USAGE}"),
-    rule(SHOW_POLICY, READER, "Show the usage of one project.", f"GET {_USAGE}/{{project_id}}"),
-]
-
 
 _HOUR: Final = 3600.0  # seconds
 
@@ -226,14 +215,20 @@ ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /v2.1/os-simple-tenant-usage",
         (TenantUsage, TenantUsage.list_all),
-        LIST_POLICY,
+        Rule(
+            "os_compute_api:os-simple-tenant-usage:list",
+            ADMIN,
+            "Show the usage of all projects in a period.",
+        ),
         query=LIST_QUERY,
         slash=False,
     ),
     row(
         "GET /v2.1/os-simple-tenant-usage/{project_id}",
         (TenantUsage, TenantUsage.show),
-        SHOW_POLICY,
+        Rule(
+            "os_compute_api:os-simple-tenant-usage:show", READER, "Show the usage of one project."
+        ),
         query=SHOW_QUERY,
     ),
 )

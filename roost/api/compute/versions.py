@@ -4,25 +4,13 @@ from typing import Any, Final
 
 from roost.api import microversions
 from roost.api.dependencies import Dependencies
-from roost.api.policy import ANYBODY, rule
+from roost.api.policy import ANYBODY, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 
-VERSIONS_POLICY = "roost:versions"
-
-RULES = [
-    rule(
-        VERSIONS_POLICY,
-        ANYBODY,
-        "Read the version documents, as clients do before they authenticate.",
-        "GET /",
-        "GET /v2.1",
-        "GET /image",
-        "GET /image/v2",
-        "GET /network",
-        "GET /network/v2.0",
-    )
-]
+VERSIONS_POLICY = Rule(
+    "roost:versions", ANYBODY, "Read the version documents, as clients do before they authenticate."
+)
 
 
 _UPDATED: Final = "2013-07-23T11:33:21Z"  # the date that Nova shows for v2.1

@@ -8,21 +8,13 @@ from typing import Any, Final
 from roost import exception
 from roost.api import service_catalog
 from roost.api.dependencies import Dependencies
-from roost.api.policy import ANYBODY, rule
+from roost.api.policy import ANYBODY, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 
-READ_POLICY = "os_compute_api:extensions"
-
-RULES = [
-    rule(
-        READ_POLICY,
-        ANYBODY,
-        "See which of the former extensions there are.",
-        "GET /extensions",
-        "GET /extensions/{alias}",
-    ),
-]
+READ_POLICY = Rule(
+    "os_compute_api:extensions", ANYBODY, "See which of the former extensions there are."
+)
 
 
 # Alias -> name and description. All show the same ``updated`` and ``namespace``.

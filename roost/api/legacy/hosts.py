@@ -10,7 +10,7 @@ from roost.api.compute.hypervisors import amounts
 from roost.api.compute.service_views import COMPUTE, zone
 from roost.api.compute.services import ServiceReader, ServiceState
 from roost.api.dependencies import Dependencies
-from roost.api.policy import ADMIN, rule
+from roost.api.policy import ADMIN, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.validation import TEXT, always, of, query
@@ -19,26 +19,6 @@ from roost.objects import Flavor, HostReport, ImageMeta, Service
 from roost.objects.flavor import root_gb
 
 _ROOT = "os_compute_api:os-hosts"
-LIST_POLICY = f"{_ROOT}:list"
-SHOW_POLICY = f"{_ROOT}:show"
-UPDATE_POLICY = f"{_ROOT}:update"
-START_POLICY = f"{_ROOT}:start"
-SHUTDOWN_POLICY = f"{_ROOT}:shutdown"
-REBOOT_POLICY = f"{_ROOT}:reboot"
-
-_ALL = "/os-hosts"
-_ONE = f"{_ALL}/{{host_name}}"
-
-RULES = [
-    rule(LIST_POLICY, ADMIN, "List hosts, with their daemons.", f"GET {_ALL}", formerly=_ROOT),
-    rule(
-        SHOW_POLICY, ADMIN, "Show a host, and its usage by project.", f"GET {_ONE}", formerly=_ROOT
-    ),
-    rule(UPDATE_POLICY, ADMIN, "Enable a host, or maintain it.", f"PUT {_ONE}", formerly=_ROOT),
-    rule(START_POLICY, ADMIN, "Start a host.", f"GET {_ONE}/startup", formerly=_ROOT),
-    rule(SHUTDOWN_POLICY, ADMIN, "Shut a host down.", f"GET {_ONE}/shutdown", formerly=_ROOT),
-    rule(REBOOT_POLICY, ADMIN, "Reboot a host.", f"GET {_ONE}/reboot", formerly=_ROOT),
-]
 
 
 _WORD: Final[dict[str, Any]] = {
@@ -156,19 +136,45 @@ def _by_project(
 
 
 _LAST: Final = 42  # since 2.43 clients use os-services and os-hypervisors
-_ALL_PATH: Final = "/v2.1/os-hosts"
-_ONE_PATH: Final = f"{_ALL_PATH}/{{host_name}}"
+_ALL: Final = "/v2.1/os-hosts"
+_ONE: Final = f"{_ALL}/{{host_name}}"
 
 
-def _row(operation: str, handler: Any, policy: str, **more: Any) -> Route:
+def _row(operation: str, handler: Any, policy: Rule, **more: Any) -> Route:
     return row(operation, (Hosts, handler), policy, until=_LAST, **more)
 
 
 ROUTES: Final[tuple[Route, ...]] = (
-    _row(f"GET {_ALL_PATH}", Hosts.list_all, LIST_POLICY, query=LIST_QUERY),
-    _row(f"GET {_ONE_PATH}", Hosts.show, SHOW_POLICY),
-    _row(f"PUT {_ONE_PATH}", Hosts.refuse, UPDATE_POLICY, body=UPDATE),
-    _row(f"GET {_ONE_PATH}/startup", Hosts.refuse, START_POLICY),
-    _row(f"GET {_ONE_PATH}/shutdown", Hosts.refuse, SHUTDOWN_POLICY),
-    _row(f"GET {_ONE_PATH}/reboot", Hosts.refuse, REBOOT_POLICY),
+    _row(
+        f"GET {_ALL}",
+        Hosts.list_all,
+        Rule(f"{_ROOT}:list", ADMIN, "List hosts, with their daemons.", formerly=_ROOT),
+        query=LIST_QUERY,
+    ),
+    _row(
+        f"GET {_ONE}",
+        Hosts.show,
+        Rule(f"{_ROOT}:show", ADMIN, "Show a host, and its usage by project.", formerly=_ROOT),
+    ),
+    _row(
+        f"PUT {_ONE}",
+        Hosts.refuse,
+        Rule(f"{_ROOT}:update", ADMIN, "Enable a host, or maintain it.", formerly=_ROOT),
+        body=UPDATE,
+    ),
+    _row(
+        f"GET {_ONE}/startup",
+        Hosts.refuse,
+        Rule(f"{_ROOT}:start", ADMIN, "Start a host.", formerly=_ROOT),
+    ),
+    _row(
+        f"GET {_ONE}/shutdown",
+        Hosts.refuse,
+        Rule(f"{_ROOT}:shutdown", ADMIN, "Shut a host down.", formerly=_ROOT),
+    ),
+    _row(
+        f"GET {_ONE}/reboot",
+        Hosts.refuse,
+        Rule(f"{_ROOT}:reboot", ADMIN, "Reboot a host.", formerly=_ROOT),
+    ),
 )

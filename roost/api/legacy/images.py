@@ -9,6 +9,7 @@ from roost.api import pagination, service_catalog
 from roost.api.dependencies import Dependencies
 from roost.api.images import check_count, listed, own
 from roost.api.pagination import self_links, time
+from roost.api.policy import Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.servers import metadata
@@ -200,11 +201,11 @@ _METADATA: Final = f"{_IMAGE}/metadata"
 _ITEM: Final = f"{_METADATA}/{{key}}"
 
 
-def _image(operation: str, handler: Any, policy: str, **more: Any) -> Route:
+def _image(operation: str, handler: Any, policy: Rule, **more: Any) -> Route:
     return row(operation, (ImageProxies, handler), policy, until=_LAST, **more)
 
 
-def _metadata(operation: str, handler: Any, policy: str, **more: Any) -> Route:
+def _metadata(operation: str, handler: Any, policy: Rule, **more: Any) -> Route:
     return row(operation, (ImageProxyMetadata, handler), policy, until=_LAST_METADATA, **more)
 
 

@@ -5,76 +5,14 @@ from typing import Any, Final
 
 from roost.api.dependencies import Dependencies
 from roost.api.networking.proxied import FloatingIp, ProxiedNetwork, ProxiedSubnet
-from roost.api.policy import ANYBODY, MEMBER, READER, rule
+from roost.api.policy import ANYBODY, MEMBER, READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.validation import OPTIONAL_TEXT, always
 
-LIST_POLICY = "os_compute_api:os-networks:list"
-SHOW_POLICY = "os_compute_api:os-networks:show"
-LIST_OF_TENANT_POLICY = "os_compute_api:os-tenant-networks:list"
-SHOW_OF_TENANT_POLICY = "os_compute_api:os-tenant-networks:show"
-POOLS_POLICY = "os_compute_api:os-floating-ip-pools"
-LIST_FLOATING_IPS_POLICY = "os_compute_api:os-floating-ips:list"
-SHOW_FLOATING_IP_POLICY = "os_compute_api:os-floating-ips:show"
-CREATE_FLOATING_IP_POLICY = "os_compute_api:os-floating-ips:create"
-DELETE_FLOATING_IP_POLICY = "os_compute_api:os-floating-ips:delete"
-
 _VIEW = "os_compute_api:os-networks:view"
 _TENANT = "os_compute_api:os-tenant-networks"
 _FLOATING = "os_compute_api:os-floating-ips"
-_NETWORK = "{network_id}"
-_IP = "/os-floating-ips/{floating_ip_id}"
-
-RULES = [
-    rule(LIST_POLICY, READER, "List networks.", "GET /os-networks", formerly=_VIEW),
-    rule(SHOW_POLICY, READER, "Show a network.", f"GET /os-networks/{_NETWORK}", formerly=_VIEW),
-    rule(
-        LIST_OF_TENANT_POLICY,
-        READER,
-        "List a project's networks.",
-        "GET /os-tenant-networks",
-        formerly=_TENANT,
-    ),
-    rule(
-        SHOW_OF_TENANT_POLICY,
-        READER,
-        "Show a network of a project.",
-        f"GET /os-tenant-networks/{_NETWORK}",
-        formerly=_TENANT,
-    ),
-    rule(
-        POOLS_POLICY, ANYBODY, "List the pools of floating addresses.", "GET /os-floating-ip-pools"
-    ),
-    rule(
-        LIST_FLOATING_IPS_POLICY,
-        READER,
-        "List floating addresses.",
-        "GET /os-floating-ips",
-        formerly=_FLOATING,
-    ),
-    rule(
-        SHOW_FLOATING_IP_POLICY,
-        READER,
-        "Show a floating address.",
-        f"GET {_IP}",
-        formerly=_FLOATING,
-    ),
-    rule(
-        CREATE_FLOATING_IP_POLICY,
-        MEMBER,
-        "Allocate a floating address.",
-        "POST /os-floating-ips",
-        formerly=_FLOATING,
-    ),
-    rule(
-        DELETE_FLOATING_IP_POLICY,
-        MEMBER,
-        "Release a floating address.",
-        f"DELETE {_IP}",
-        formerly=_FLOATING,
-    ),
-]
 
 
 CREATE_FLOATING_IP: Final = always(
@@ -218,35 +156,91 @@ _LAST: Final = 35  # since 2.36 clients use the network service
 _NETWORKS: Final = "/v2.1/os-networks"
 _OF_TENANT: Final = "/v2.1/os-tenant-networks"
 _IPS: Final = "/v2.1/os-floating-ips"
-_IP_PATH: Final = f"{_IPS}/{{floating_ip_id}}"
+_IP: Final = f"{_IPS}/{{floating_ip_id}}"
 
 
-def _row(operation: str, handler: tuple[type[Any], Any], policy: str, **more: Any) -> Route:
+def _row(operation: str, handler: tuple[type[Any], Any], policy: Rule, **more: Any) -> Route:
     return row(operation, handler, policy, until=_LAST, **more)
 
 
 ROUTES: Final[tuple[Route, ...]] = (
-    _row(f"GET {_NETWORKS}", (OsNetworks, OsNetworks.list_all), LIST_POLICY),
-    _row(f"GET {_NETWORKS}/{{network_id}}", (OsNetworks, OsNetworks.show), SHOW_POLICY),
-    _row(f"GET {_OF_TENANT}", (TenantNetworks, TenantNetworks.list_all), LIST_OF_TENANT_POLICY),
+    _row(
+        f"GET {_NETWORKS}",
+        (OsNetworks, OsNetworks.list_all),
+        Rule("os_compute_api:os-networks:list", READER, "List networks.", formerly=_VIEW),
+    ),
+    _row(
+        f"GET {_NETWORKS}/{{network_id}}",
+        (OsNetworks, OsNetworks.show),
+        Rule("os_compute_api:os-networks:show", READER, "Show a network.", formerly=_VIEW),
+    ),
+    _row(
+        f"GET {_OF_TENANT}",
+        (TenantNetworks, TenantNetworks.list_all),
+        Rule(
+            "os_compute_api:os-tenant-networks:list",
+            READER,
+            "List a project's networks.",
+            formerly=_TENANT,
+        ),
+    ),
     _row(
         f"GET {_OF_TENANT}/{{network_id}}",
         (TenantNetworks, TenantNetworks.show),
-        SHOW_OF_TENANT_POLICY,
+        Rule(
+            "os_compute_api:os-tenant-networks:show",
+            READER,
+            "Show a network of a project.",
+            formerly=_TENANT,
+        ),
     ),
-    _row("GET /v2.1/os-floating-ip-pools", (FloatingIps, FloatingIps.list_pools), POOLS_POLICY),
-    _row(f"GET {_IPS}", (FloatingIps, FloatingIps.list_all), LIST_FLOATING_IPS_POLICY),
-    _row(f"GET {_IP_PATH}", (FloatingIps, FloatingIps.show), SHOW_FLOATING_IP_POLICY),
+    _row(
+        "GET /v2.1/os-floating-ip-pools",
+        (FloatingIps, FloatingIps.list_pools),
+        Rule(
+            "os_compute_api:os-floating-ip-pools", ANYBODY, "List the pools of floating addresses."
+        ),
+    ),
+    _row(
+        f"GET {_IPS}",
+        (FloatingIps, FloatingIps.list_all),
+        Rule(
+            "os_compute_api:os-floating-ips:list",
+            READER,
+            "List floating addresses.",
+            formerly=_FLOATING,
+        ),
+    ),
+    _row(
+        f"GET {_IP}",
+        (FloatingIps, FloatingIps.show),
+        Rule(
+            "os_compute_api:os-floating-ips:show",
+            READER,
+            "Show a floating address.",
+            formerly=_FLOATING,
+        ),
+    ),
     _row(
         f"POST {_IPS}",
         (FloatingIps, FloatingIps.create),
-        CREATE_FLOATING_IP_POLICY,
+        Rule(
+            "os_compute_api:os-floating-ips:create",
+            MEMBER,
+            "Allocate a floating address.",
+            formerly=_FLOATING,
+        ),
         body=CREATE_FLOATING_IP,
     ),
     _row(
-        f"DELETE {_IP_PATH}",
+        f"DELETE {_IP}",
         (FloatingIps, FloatingIps.delete),
-        DELETE_FLOATING_IP_POLICY,
+        Rule(
+            "os_compute_api:os-floating-ips:delete",
+            MEMBER,
+            "Release a floating address.",
+            formerly=_FLOATING,
+        ),
         status=202,
     ),
 )

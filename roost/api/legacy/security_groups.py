@@ -11,7 +11,7 @@ from typing import Any, Final
 from roost import exception
 from roost.api import pagination
 from roost.api.dependencies import Dependencies
-from roost.api.policy import MEMBER, READER, rule
+from roost.api.policy import MEMBER, READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.servers.lists import all_projects
@@ -30,40 +30,7 @@ from roost.api.validation import (
 )
 from roost.security_groups import INGRESS, Group, SecurityGroupRule, checked
 
-LIST_POLICY = "os_compute_api:os-security-groups:get"
-SHOW_POLICY = "os_compute_api:os-security-groups:show"
-CREATE_POLICY = "os_compute_api:os-security-groups:create"
-UPDATE_POLICY = "os_compute_api:os-security-groups:update"
-DELETE_POLICY = "os_compute_api:os-security-groups:delete"
-CREATE_RULE_POLICY = "os_compute_api:os-security-groups:rule:create"
-DELETE_RULE_POLICY = "os_compute_api:os-security-groups:rule:delete"
-
-_ALL = "/os-security-groups"
-_ONE = f"{_ALL}/{{security_group_id}}"
-_RULES = "/os-security-group-rules"
 _FORMERLY = "os_compute_api:os-security-groups"
-
-RULES = [
-    rule(LIST_POLICY, READER, "List security groups.", f"GET {_ALL}", formerly=_FORMERLY),
-    rule(SHOW_POLICY, READER, "Show a security group.", f"GET {_ONE}", formerly=_FORMERLY),
-    rule(CREATE_POLICY, MEMBER, "Make a security group.", f"POST {_ALL}", formerly=_FORMERLY),
-    rule(
-        UPDATE_POLICY,
-        MEMBER,
-        "Change a security group's name and description.",
-        f"PUT {_ONE}",
-        formerly=_FORMERLY,
-    ),
-    rule(DELETE_POLICY, MEMBER, "Delete a security group.", f"DELETE {_ONE}", formerly=_FORMERLY),
-    rule(CREATE_RULE_POLICY, MEMBER, "Create a rule.", f"POST {_RULES}", formerly=_FORMERLY),
-    rule(
-        DELETE_RULE_POLICY,
-        MEMBER,
-        "Delete a rule.",
-        f"DELETE {_RULES}/{{security_group_rule_id}}",
-        formerly=_FORMERLY,
-    ),
-]
 
 
 LIST_QUERY: Final = always(
@@ -243,51 +210,90 @@ def _number(value: int | str | None) -> int | None:
 
 
 _LAST: Final = 35  # since 2.36 clients use the network service
-_ALL_PATH: Final = "/v2.1/os-security-groups"
-_ONE_PATH: Final = f"{_ALL_PATH}/{{security_group_id}}"
-_RULES_PATH: Final = "/v2.1/os-security-group-rules"
+_ALL: Final = "/v2.1/os-security-groups"
+_ONE: Final = f"{_ALL}/{{security_group_id}}"
+_RULES: Final = "/v2.1/os-security-group-rules"
 
 
-def _row(operation: str, handler: tuple[type[Any], Any], policy: str, **more: Any) -> Route:
+def _row(operation: str, handler: tuple[type[Any], Any], policy: Rule, **more: Any) -> Route:
     return row(operation, handler, policy, until=_LAST, **more)
 
 
 ROUTES: Final[tuple[Route, ...]] = (
     _row(
-        f"GET {_ALL_PATH}",
+        f"GET {_ALL}",
         (OsSecurityGroups, OsSecurityGroups.list_all),
-        LIST_POLICY,
+        Rule(
+            "os_compute_api:os-security-groups:get",
+            READER,
+            "List security groups.",
+            formerly=_FORMERLY,
+        ),
         query=LIST_QUERY,
     ),
     _row(
-        f"POST {_ALL_PATH}",
+        f"POST {_ALL}",
         (OsSecurityGroups, OsSecurityGroups.create),
-        CREATE_POLICY,
+        Rule(
+            "os_compute_api:os-security-groups:create",
+            MEMBER,
+            "Make a security group.",
+            formerly=_FORMERLY,
+        ),
         body=CREATE,
     ),
-    _row(f"GET {_ONE_PATH}", (OsSecurityGroups, OsSecurityGroups.show), SHOW_POLICY),
     _row(
-        f"PUT {_ONE_PATH}",
+        f"GET {_ONE}",
+        (OsSecurityGroups, OsSecurityGroups.show),
+        Rule(
+            "os_compute_api:os-security-groups:show",
+            READER,
+            "Show a security group.",
+            formerly=_FORMERLY,
+        ),
+    ),
+    _row(
+        f"PUT {_ONE}",
         (OsSecurityGroups, OsSecurityGroups.update),
-        UPDATE_POLICY,
+        Rule(
+            "os_compute_api:os-security-groups:update",
+            MEMBER,
+            "Change a security group's name and description.",
+            formerly=_FORMERLY,
+        ),
         body=UPDATE,
     ),
     _row(
-        f"DELETE {_ONE_PATH}",
+        f"DELETE {_ONE}",
         (OsSecurityGroups, OsSecurityGroups.delete),
-        DELETE_POLICY,
+        Rule(
+            "os_compute_api:os-security-groups:delete",
+            MEMBER,
+            "Delete a security group.",
+            formerly=_FORMERLY,
+        ),
         status=202,
     ),
     _row(
-        f"POST {_RULES_PATH}",
+        f"POST {_RULES}",
         (OsSecurityGroupRules, OsSecurityGroupRules.create),
-        CREATE_RULE_POLICY,
+        Rule(
+            "os_compute_api:os-security-groups:rule:create",
+            MEMBER,
+            "Create a rule.",
+            formerly=_FORMERLY,
+        ),
         body=CREATE_RULE,
     ),
     _row(
-        f"DELETE {_RULES_PATH}/{{security_group_rule_id}}",
+        f"DELETE {_RULES}/{{security_group_rule_id}}",
         (OsSecurityGroupRules, OsSecurityGroupRules.delete),
-        DELETE_RULE_POLICY,
+        Rule(
+            "os_compute_api:os-security-groups:rule:delete",
+            MEMBER,
+            "Delete a rule.",
+            formerly=_FORMERLY,
+        ),
         status=202,
     ),
 )

@@ -5,33 +5,12 @@ from typing import Any, Final
 
 from roost import exception
 from roost.api.dependencies import Dependencies
-from roost.api.policy import ADMIN, rule
+from roost.api.policy import ADMIN, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.db.api import cells
 
 _ROOT = "os_compute_api:os-instance-usage-audit-log"
-LIST_POLICY = f"{_ROOT}:list"
-SHOW_POLICY = f"{_ROOT}:show"
-
-_LOG = "/os-instance_usage_audit_log"
-
-RULES = [
-    rule(
-        LIST_POLICY,
-        ADMIN,
-        "Show the usage audits of the last month.",
-        f"GET {_LOG}",
-        formerly=_ROOT,
-    ),
-    rule(
-        SHOW_POLICY,
-        ADMIN,
-        "Show the usage audits of the month before a time.",
-        f"GET {_LOG}/{{before}}",
-        formerly=_ROOT,
-    ),
-]
 
 
 _FORMS: Final = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f")
@@ -95,9 +74,22 @@ def _month(time: datetime.datetime) -> datetime.datetime:
     return time.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
-_LOG_PATH: Final = "/v2.1/os-instance_usage_audit_log"
+_LOG: Final = "/v2.1/os-instance_usage_audit_log"
 
 ROUTES: Final[tuple[Route, ...]] = (
-    row(f"GET {_LOG_PATH}", (UsageAuditLog, UsageAuditLog.show_last), LIST_POLICY),
-    row(f"GET {_LOG_PATH}/{{before}}", (UsageAuditLog, UsageAuditLog.show_before), SHOW_POLICY),
+    row(
+        f"GET {_LOG}",
+        (UsageAuditLog, UsageAuditLog.show_last),
+        Rule(f"{_ROOT}:list", ADMIN, "Show the usage audits of the last month.", formerly=_ROOT),
+    ),
+    row(
+        f"GET {_LOG}/{{before}}",
+        (UsageAuditLog, UsageAuditLog.show_before),
+        Rule(
+            f"{_ROOT}:show",
+            ADMIN,
+            "Show the usage audits of the month before a time.",
+            formerly=_ROOT,
+        ),
+    ),
 )

@@ -15,23 +15,20 @@ writes nothing into guests: they read their network from the metadata service.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from roost import exception, states
 from roost.api.dependencies import Dependencies
-from roost.api.legacy import removed
-from roost.api.legacy.floating_ips import ServerAddresses
+from roost.api.legacy import floating_ips, removed
 from roost.api.locator import ServerLocator, ServerRef, missing
+from roost.api.policy import ADMIN, MEMBER, Rule
 from roost.api.request import Answer, Call
-from roost.api.servers import consoles, locks, policies, tasks
+from roost.api.servers import consoles, delete, locks, rebuild, security_groups, tasks
 from roost.api.servers import images as servers_images
-from roost.api.servers.delete import ServerDelete, ServerSoftDelete
 from roost.api.servers.guest_config import password
-from roost.api.servers.images import ServerSnapshot
-from roost.api.servers.rebuild import ServerRebuild
-from roost.api.servers.schemas import ACTION, KNOWN, LACKING
-from roost.api.servers.security_groups import ServerSecurityGroups
+from roost.api.servers.server_action import action, body_of, plain
+from roost.api.validation import TEXT, UUID, of
 from roost.cells import Cell
 from roost.db.cell import actions, faults, images, instances
 from roost.db.engine import Session, retried
@@ -63,17 +60,6 @@ class PowerAction:
         (asked,) = call.body.values()
         _change(call, server_ref, action=self.name, task=self.task_of(asked))
         return Answer()
-
-
-ACTIONS: Final[Mapping[str, PowerAction]] = {
-    "os-start": PowerAction("start", _always(states.POWERING_ON)),
-    "os-stop": PowerAction("stop", _always(states.POWERING_OFF)),
-    "reboot": PowerAction("reboot", _reboot),
-    "pause": PowerAction("pause", _always(states.PAUSING)),
-    "unpause": PowerAction("unpause", _always(states.UNPAUSING)),
-    "suspend": PowerAction("suspend", _always(states.SUSPENDING)),
-    "resume": PowerAction("resume", _always(states.RESUMING)),
-}
 
 
 def _change(call: Call, server_ref: ServerRef, *, action: str, task: str) -> None:
@@ -215,22 +201,118 @@ def inject(_call: Call, server_ref: ServerRef) -> Answer:
     return Answer()
 
 
-Act = Callable[[Call, ServerRef], Answer]
-_ACTIONS: Final[Mapping[str, Act]] = {
-    **ACTIONS,
-    "unrescue": unrescue,
-    "changePassword": change,
-    "os-resetState": reset,
-    "injectNetworkInfo": inject,
-}
-_DESPITE_LOCKS: Final = (
-    *("createImage", "createBackup"),
-    "lock",
-    "unlock",
-    "os-resetState",
-    "os-getConsoleOutput",
-    *consoles.PROTOCOLS,
+_REBOOT: Final = of(
+    {"type": {"type": "string", "enum": ["SOFT", "Soft", "soft", "HARD", "Hard", "hard"]}},
+    required=["type"],
 )
+_RESCUE_ARGUMENTS: Final = {
+    **of({"adminPass": TEXT, "rescue_image_ref": UUID}),
+    "type": ["object", "null"],
+}
+_STATE: Final = of({"state": {"type": "string", "enum": ["active", "error"]}}, required=["state"])
+
+_ACTIONS: Final = (
+    action(
+        "os-start",
+        plain(PowerAction("start", _always(states.POWERING_ON))),
+        Rule("os_compute_api:servers:start", MEMBER, "Start a stopped server."),
+    ),
+    action(
+        "os-stop",
+        plain(PowerAction("stop", _always(states.POWERING_OFF))),
+        Rule("os_compute_api:servers:stop", MEMBER, "Stop a server."),
+    ),
+    action(
+        "reboot",
+        plain(PowerAction("reboot", _reboot)),
+        Rule("os_compute_api:servers:reboot", MEMBER, "Reboot a server."),
+        _REBOOT,
+    ),
+    action(
+        "pause",
+        plain(PowerAction("pause", _always(states.PAUSING))),
+        Rule("os_compute_api:os-pause-server:pause", MEMBER, "Pause a server."),
+    ),
+    action(
+        "unpause",
+        plain(PowerAction("unpause", _always(states.UNPAUSING))),
+        Rule("os_compute_api:os-pause-server:unpause", MEMBER, "Unpause a server."),
+    ),
+    action(
+        "suspend",
+        plain(PowerAction("suspend", _always(states.SUSPENDING))),
+        Rule("os_compute_api:os-suspend-server:suspend", MEMBER, "Suspend a server."),
+    ),
+    action(
+        "resume",
+        plain(PowerAction("resume", _always(states.RESUMING))),
+        Rule("os_compute_api:os-suspend-server:resume", MEMBER, "Resume a server."),
+    ),
+    action(
+        _RESCUE,
+        ServerRescue,
+        Rule(
+            "os_compute_api:os-rescue",
+            MEMBER,
+            "Start a server from another image, to repair its disks.",
+        ),
+        _RESCUE_ARGUMENTS,
+    ),
+    action(
+        _UNRESCUE,
+        plain(unrescue),
+        Rule("os_compute_api:os-unrescue", MEMBER, "Unrescue a server."),
+    ),
+    action(
+        _CHANGE,
+        plain(change),
+        Rule(
+            "os_compute_api:os-admin-password",
+            MEMBER,
+            "Change a server's administrator's password.",
+        ),
+        of({"adminPass": TEXT}, required=["adminPass"]),
+    ),
+    action(
+        "os-resetState",
+        plain(reset),
+        Rule(
+            "os_compute_api:os-admin-actions:reset_state",
+            ADMIN,
+            "Declare a server to be active or in error.",
+        ),
+        _STATE,
+        despite_lock=True,
+    ),
+    action(
+        "injectNetworkInfo",
+        plain(inject),
+        Rule(
+            "os_compute_api:os-admin-actions:inject_network_info",
+            ADMIN,
+            "Inject a guest's network information again.",
+        ),
+    ),
+)
+_TABLES: Final = (
+    _ACTIONS,
+    rebuild.ACTIONS,
+    servers_images.ACTIONS,
+    locks.ACTIONS,
+    consoles.ACTIONS,
+    delete.ACTIONS,
+    security_groups.ACTIONS,
+    floating_ips.ACTIONS,
+)
+ACTIONS: Final = {row.name: row for table in _TABLES for row in table}
+BODY: Final = body_of(ACTIONS.values())
+# Actions of Nova that are not supported here -> the microversion that added them.
+LACKING: Final = {
+    **dict.fromkeys(("resize", "confirmResize", "revertResize"), 1),
+    **dict.fromkeys(("migrate", "os-migrateLive", "evacuate"), 1),
+    **dict.fromkeys(("shelve", "shelveOffload", "unshelve"), 1),
+    "trigger_crash_dump": 17,
+}
 
 
 class ServerActions:
@@ -238,22 +320,7 @@ class ServerActions:
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
-        snapshots, groups = ServerSnapshot(dependencies), ServerSecurityGroups(dependencies)
-        self._actions: dict[str, Act] = {
-            **_ACTIONS,
-            "os-getConsoleOutput": consoles.ConsoleLog(dependencies),
-            **consoles.RemoteConsoles(dependencies).actions,
-            **ServerAddresses(dependencies).actions,
-            **locks.ACTIONS,
-            "rebuild": ServerRebuild(dependencies),
-            "rescue": ServerRescue(dependencies),
-            "createImage": snapshots.create_image,
-            "createBackup": snapshots.create_backup,
-            "addSecurityGroup": groups.add,
-            "removeSecurityGroup": groups.remove,
-            "forceDelete": ServerDelete(dependencies).force,
-            "restore": ServerSoftDelete(dependencies),
-        }
+        self._acts = {name: row.make(dependencies) for name, row in ACTIONS.items()}
 
     def act(self, call: Call) -> Answer:
         """Perform the action that the body names, if the caller may."""
@@ -261,10 +328,10 @@ class ServerActions:
         (name,) = call.body
         removed.refuse_action(name)
         _refuse_unknown(call, name)
-        _require(call, policies.ACTIONS[name], server_ref)
-        if name not in _DESPITE_LOCKS:
+        _require(call, ACTIONS[name].rule, server_ref)
+        if not ACTIONS[name].despite_lock:
             locks.refuse(call, server_ref.instance)
-        return self._actions[name](call, server_ref)
+        return self._acts[name](call, server_ref)
 
 
 def _refuse_unknown(call: Call, name: str) -> None:
@@ -276,14 +343,14 @@ def _refuse_unknown(call: Call, name: str) -> None:
     """
     if call.version >= LACKING.get(name, call.version + 1):
         raise exception.Unsupported(f"This cloud does not support the action {name}")
-    if name in ACTION.document(call.version)["properties"]:
+    if name in BODY.document(call.version)["properties"]:
         return
-    if name in KNOWN:
+    if name in ACTIONS or name in LACKING:
         raise exception.NotFound(f"There is no action {name} in version 2.{call.version}.")
     raise exception.Invalid(f"There is no such action: {name}")
 
 
-def _require(call: Call, rule: str, server_ref: ServerRef) -> None:
+def _require(call: Call, rule: Rule, server_ref: ServerRef) -> None:
     """Raise :class:`roost.exception.Forbidden` unless the policy allows the caller the action."""
     if not call.allows(rule, project_id=server_ref.instance.project_id):
         raise exception.Forbidden(f"Policy doesn't allow {rule} to be performed.")

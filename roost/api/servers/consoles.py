@@ -8,42 +8,44 @@ location that a token is for.
 import datetime
 import re
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from roost import exception
 from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerLocator, ServerRef
-from roost.api.policy import ADMIN, rule
+from roost.api.policy import ADMIN, MEMBER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.servers import policies
 from roost.api.servers.host_calls import ServerHosts
-from roost.api.validation import EVER, Document, grown, of, wrapped
+from roost.api.servers.server_action import ServerAction, action
+from roost.api.validation import EVER, MAX_INTEGER, Document, grown, of, wrapped
 from roost.db import clock
 from roost.db.api import console_tokens
 from roost.db.api.console_tokens import ConsoleToken
 from roost.db.engine import retried
 from roost.objects import consoles
 
+CREATE_POLICY = Rule("os_compute_api:os-remote-consoles", MEMBER, "Use the console of a server.")
 _PROTOCOLS: Final = ("vnc", "spice", "rdp", "serial")
 _TYPES: Final = ("novnc", "xvpvnc", "rdp-html5", "spice-html5", "serial")
 _MKS: Final = ("webmks",)
 _DIRECT: Final = ("spice-direct",)
 
 
-def kind(*values: str) -> Document:
+def _kind_of(*values: str) -> Document:
     """Return the schema of an enumeration."""
     return {"type": "string", "enum": [*values]}
 
 
 # First and last microversion, property and its schema.
 _CREATE: Final[tuple[tuple[int, int, str, Document], ...]] = (
-    (6, 7, "protocol", kind(*_PROTOCOLS)),
-    (6, 7, "type", kind(*_TYPES)),
-    (8, EVER, "protocol", kind(*_PROTOCOLS, "mks")),
-    (8, 98, "type", kind(*_TYPES, *_MKS)),
-    (99, EVER, "type", kind(*_TYPES, *_MKS, *_DIRECT)),
+    (6, 7, "protocol", _kind_of(*_PROTOCOLS)),
+    (6, 7, "type", _kind_of(*_TYPES)),
+    (8, EVER, "protocol", _kind_of(*_PROTOCOLS, "mks")),
+    (8, 98, "type", _kind_of(*_TYPES, *_MKS)),
+    (99, EVER, "type", _kind_of(*_TYPES, *_MKS, *_DIRECT)),
 )
 
 
@@ -86,18 +88,6 @@ def connection(token: ConsoleToken, *, version: int) -> dict[str, Any]:
         "internal_access_path": None,
     }
     return {"console": shown if version < _TLS_PORT_SINCE else shown | {"tls_port": None}}
-
-
-SHOW = "os_compute_api:os-console-auth-tokens"
-
-RULES = [
-    rule(
-        SHOW,
-        ADMIN,
-        "Show the location that the token of a console is for.",
-        "GET /os-console-auth-tokens/{console_token}",
-    ),
-]
 
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f]")
@@ -192,11 +182,6 @@ class RemoteConsoles:
         self._remember(digest, instance.uuid, kind=kind, listener=listener)
         return url(self._options.console_urls[kind], kind, token)
 
-    @property
-    def actions(self) -> dict[str, Callable[[Call, ServerRef], Answer]]:
-        """The handler of each action."""
-        return dict.fromkeys(PROTOCOLS, self.act)
-
     @retried
     def _remember(
         self, digest: str, instance_uuid: str, *, kind: str, listener: Mapping[str, Any]
@@ -256,7 +241,8 @@ CONSOLES_ROUTES: Final[tuple[Route, ...]] = (
     row(
         "POST /v2.1/servers/{server_id}/remote-consoles",
         (RemoteConsoles, RemoteConsoles.create),
-        policies.CREATE_CONSOLE,
+        CREATE_POLICY,
+        checks=(policies.SHOW_HOST,),
         body=CREATE,
         since=6,
     ),
@@ -267,6 +253,50 @@ CONSOLE_TOKENS_ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /v2.1/os-console-auth-tokens/{console_token}",
         (ConsoleTokens, ConsoleTokens.show),
-        SHOW,
+        Rule(
+            "os_compute_api:os-console-auth-tokens",
+            ADMIN,
+            "Show the location that the token of a console is for.",
+        ),
     ),
+)
+
+
+_LAST_ACTIONS: Final = 5  # each kind of console had an action
+_LINES: Final = {  # -1: all
+    "type": ["integer", "string", "null"],
+    "pattern": "^-?[0-9]{1,9}$",
+    "minimum": -1,
+    "maximum": MAX_INTEGER,
+}
+
+
+def _open(name: str, *types: str) -> ServerAction:
+    return action(
+        name,
+        lambda dependencies: RemoteConsoles(dependencies).act,
+        CREATE_POLICY,
+        of({"type": _kind_of(*types)}, required=["type"]),
+        until=_LAST_ACTIONS,
+        despite_lock=True,
+    )
+
+
+ACTIONS: Final = (
+    action(
+        "os-getConsoleOutput",
+        ConsoleLog,
+        Rule(
+            "os_compute_api:os-console-output",
+            MEMBER,
+            "Read what a server has written to its console.",
+        ),
+        of({"length": _LINES}),
+        checks=(policies.SHOW_HOST,),
+        despite_lock=True,
+    ),
+    _open("os-getVNCConsole", "novnc", "xvpvnc"),
+    _open("os-getSPICEConsole", "spice-html5"),
+    _open("os-getRDPConsole", "rdp-html5"),
+    _open("os-getSerialConsole", "serial"),
 )

@@ -10,8 +10,10 @@ from typing import Final
 from roost import exception, states
 from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerLocator, ServerRef, missing
+from roost.api.policy import MEMBER, Rule
 from roost.api.request import Answer, Call
 from roost.api.servers import locks, tasks
+from roost.api.servers.server_action import action
 from roost.api.validation import is_uuid
 from roost.cells import Cell
 from roost.cells import cell as cells_cell
@@ -216,3 +218,24 @@ class ServerDelete:
 def _is_withdrawn(mapping: InstanceMapping | None, *, before: InstanceMapping) -> bool:
     """Return whether an earlier attempt was committed, whose response was lost."""
     return mapping is None or (before.cell_uuid is None and mapping.queued_for_delete)
+
+
+_FORMERLY: Final = "os_compute_api:os-deferred-delete"
+
+ACTIONS: Final = (
+    action(
+        "forceDelete",
+        lambda dependencies: ServerDelete(dependencies).force,
+        Rule(f"{_FORMERLY}:force", MEMBER, "Delete a server at once.", formerly=_FORMERLY),
+    ),
+    action(
+        _RESTORE,
+        ServerSoftDelete,
+        Rule(
+            f"{_FORMERLY}:restore",
+            MEMBER,
+            "Restore a server that was deleted, before it is reclaimed.",
+            formerly=_FORMERLY,
+        ),
+    ),
+)

@@ -5,20 +5,12 @@ from typing import Any, Final
 
 from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerLocator
-from roost.api.policy import ADMIN, rule
+from roost.api.policy import ADMIN, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
+from roost.api.servers import policies
 from roost.api.servers.host_calls import ServerHosts
 from roost.objects import Instance
-
-SHOW_POLICY = "os_compute_api:os-server-diagnostics"
-
-RULES = [
-    rule(
-        SHOW_POLICY, ADMIN, "Show a server's diagnostics.", "GET /servers/{server_id}/diagnostics"
-    ),
-]
-
 
 _ALIKE_SINCE: Final = 48
 
@@ -82,6 +74,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /v2.1/servers/{server_id}/diagnostics",
         (ServerDiagnostics, ServerDiagnostics.show),
-        SHOW_POLICY,
+        Rule("os_compute_api:os-server-diagnostics", ADMIN, "Show a server's diagnostics."),
+        checks=(policies.SHOW_HOST,),
     ),
 )

@@ -14,7 +14,7 @@ from typing import Any, Final
 from roost import exception
 from roost.api.dependencies import Dependencies
 from roost.api.gather import Gatherer
-from roost.api.policy import SERVICE, rule
+from roost.api.policy import SERVICE, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.validation import TEXT, UUID, Schema, of
@@ -22,18 +22,6 @@ from roost.cells import Cell
 from roost.db.api import instance_mappings
 from roost.db.cell import instances
 from roost.objects import ExternalEvent, network
-
-CREATE_POLICY = "os_compute_api:os-server-external-events:create"
-
-RULES = [
-    rule(
-        CREATE_POLICY,
-        SERVICE,
-        "Send external events of servers: of their ports and volumes, for instance.",
-        "POST /os-server-external-events",
-    ),
-]
-
 
 _ALWAYS: Final = (
     network.VIF_PLUGGED,
@@ -206,7 +194,11 @@ ROUTES: Final[tuple[Route, ...]] = (
     row(
         "POST /v2.1/os-server-external-events",
         (ServerExternalEvents, ServerExternalEvents.create),
-        CREATE_POLICY,
+        Rule(
+            "os_compute_api:os-server-external-events:create",
+            SERVICE,
+            "Send external events of servers: of their ports and volumes, for instance.",
+        ),
         body=CREATE,
         also=207,
     ),

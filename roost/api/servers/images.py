@@ -15,8 +15,12 @@ from roost.api import service_catalog
 from roost.api.compute import quota_resources
 from roost.api.dependencies import ApiOptions, Dependencies
 from roost.api.locator import ServerRef
+from roost.api.policy import MEMBER, Rule
 from roost.api.request import Answer, Call
 from roost.api.servers import tasks
+from roost.api.servers.metadata import METADATA
+from roost.api.servers.server_action import action
+from roost.api.validation import NAME, TEXT, number, of
 from roost.db.cell import images
 from roost.image.driver import (
     ACTIVE,
@@ -241,3 +245,31 @@ def _answer(call: Call, image: ImageMeta, order: _ImageRequest, *, root: str) ->
     if order.rotation == 0:
         return Answer()
     return Answer(headers={"Location": f"{root}/images/{image.id}"})
+
+
+_CREATE_IMAGE: Final = of({"name": NAME, "metadata": METADATA}, required=["name"])
+_CREATE_BACKUP: Final = of(
+    {"name": NAME, "backup_type": TEXT, "rotation": number(0), "metadata": METADATA},
+    required=["name", "backup_type", "rotation"],
+)
+
+ACTIONS: Final = (
+    action(
+        "createImage",
+        lambda dependencies: ServerSnapshot(dependencies).create_image,
+        Rule("os_compute_api:servers:create_image", MEMBER, "Create an image of a server."),
+        _CREATE_IMAGE,
+        despite_lock=True,
+    ),
+    action(
+        "createBackup",
+        lambda dependencies: ServerSnapshot(dependencies).create_backup,
+        Rule(
+            "os_compute_api:os-create-backup",
+            MEMBER,
+            "Create a backup of a server, and rotate its backups.",
+        ),
+        _CREATE_BACKUP,
+        despite_lock=True,
+    ),
+)

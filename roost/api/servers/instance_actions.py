@@ -8,7 +8,7 @@ from roost.api import pagination, validation
 from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerLocator, ServerRef
 from roost.api.pagination import micros
-from roost.api.policy import ADMIN, READER, rule
+from roost.api.policy import ADMIN, READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.servers.views import host_id
@@ -17,25 +17,10 @@ from roost.db.cell import actions as rows
 from roost.objects import InstanceAction, InstanceActionEvent
 
 _ROOT = "os_compute_api:os-instance-actions"
-LIST_POLICY = f"{_ROOT}:list"
-SHOW_POLICY = f"{_ROOT}:show"
-EVENTS_POLICY = f"{_ROOT}:events"
-EVENT_DETAILS_POLICY = f"{_ROOT}:events:details"
-
-_ACTIONS = "/servers/{server_id}/os-instance-actions"
-_ACTION = f"{_ACTIONS}/{{request_id}}"
-
-RULES = [
-    rule(LIST_POLICY, READER, "List the actions on a server.", f"GET {_ACTIONS}", formerly=_ROOT),
-    rule(SHOW_POLICY, READER, "Show one action on a server.", f"GET {_ACTION}", formerly=_ROOT),
-    rule(
-        EVENTS_POLICY,
-        ADMIN,
-        "See an action's events before 2.51, and the hosts they happened on.",
-        f"GET {_ACTION}",
-    ),
-    rule(EVENT_DETAILS_POLICY, ADMIN, "See the details of failed events.", f"GET {_ACTION}"),
-]
+EVENTS_POLICY = Rule(
+    f"{_ROOT}:events", ADMIN, "See an action's events before 2.51, and the hosts they happened on."
+)
+EVENT_DETAILS_POLICY = Rule(f"{_ROOT}:events:details", ADMIN, "See the details of failed events.")
 
 
 PAGES: Final = 58  # since 2.58 the list has pages
@@ -175,12 +160,13 @@ ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /v2.1/servers/{server_id}/os-instance-actions",
         (InstanceActions, InstanceActions.list_brief),
-        LIST_POLICY,
+        Rule(f"{_ROOT}:list", READER, "List the actions on a server.", formerly=_ROOT),
         query=LIST_QUERY,
     ),
     row(
         "GET /v2.1/servers/{server_id}/os-instance-actions/{request_id}",
         (InstanceActions, InstanceActions.show),
-        SHOW_POLICY,
+        Rule(f"{_ROOT}:show", READER, "Show one action on a server.", formerly=_ROOT),
+        checks=(EVENTS_POLICY, EVENT_DETAILS_POLICY),
     ),
 )

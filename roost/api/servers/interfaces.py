@@ -12,10 +12,10 @@ from typing import Any, Final
 from roost import exception, states
 from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerLocator, ServerRef
-from roost.api.policy import MEMBER, READER, rule
+from roost.api.policy import MEMBER, READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
-from roost.api.servers import locks, tasks
+from roost.api.servers import locks, policies, tasks
 from roost.api.servers.host_calls import ServerHost, ServerHosts, for_users
 from roost.api.servers.tags import TAG
 from roost.api.validation import UUID, Schema, of, wrapped
@@ -27,26 +27,6 @@ from roost.objects import Instance, InstanceAction, InstanceActionEvent, Network
 from roost.rpc.compute import Compute
 
 _ROOT = "os_compute_api:os-attach-interfaces"
-LIST_POLICY = f"{_ROOT}:list"
-SHOW_POLICY = f"{_ROOT}:show"
-CREATE_POLICY = f"{_ROOT}:create"
-DELETE_POLICY = f"{_ROOT}:delete"
-
-_ALL = "/servers/{server_id}/os-interface"
-_ONE = f"{_ALL}/{{port_id}}"
-
-RULES = [
-    rule(LIST_POLICY, READER, "List the interfaces of a server.", f"GET {_ALL}", formerly=_ROOT),
-    rule(SHOW_POLICY, READER, "Show an interface.", f"GET {_ONE}", formerly=_ROOT),
-    rule(CREATE_POLICY, MEMBER, "Attach an interface to a server.", f"POST {_ALL}", formerly=_ROOT),
-    rule(
-        DELETE_POLICY,
-        MEMBER,
-        "Detach an interface from a server.",
-        f"DELETE {_ONE}",
-        formerly=_ROOT,
-    ),
-]
 
 
 _ADDRESS = of({"ip_address": {"type": "string", "format": "ip"}}, required=["ip_address"])
@@ -265,22 +245,31 @@ def _write_end(
         actions.end(session, record, [event], message=message)
 
 
-_ALL_PATH: Final = "/v2.1/servers/{server_id}/os-interface"
-_ONE_PATH: Final = f"{_ALL_PATH}/{{port_id}}"
+_ALL: Final = "/v2.1/servers/{server_id}/os-interface"
+_ONE: Final = f"{_ALL}/{{port_id}}"
 
 ROUTES: Final[tuple[Route, ...]] = (
-    row(f"GET {_ALL_PATH}", (ServerInterfaces, ServerInterfaces.list_all), LIST_POLICY),
     row(
-        f"POST {_ALL_PATH}",
+        f"GET {_ALL}",
+        (ServerInterfaces, ServerInterfaces.list_all),
+        Rule(f"{_ROOT}:list", READER, "List the interfaces of a server.", formerly=_ROOT),
+    ),
+    row(
+        f"POST {_ALL}",
         (ServerInterfaces, ServerInterfaces.attach),
-        CREATE_POLICY,
+        Rule(f"{_ROOT}:create", MEMBER, "Attach an interface to a server.", formerly=_ROOT),
+        checks=(policies.SHOW_HOST,),
         body=ATTACH_BODY,
     ),
-    row(f"GET {_ONE_PATH}", (ServerInterfaces, ServerInterfaces.show), SHOW_POLICY),
     row(
-        f"DELETE {_ONE_PATH}",
+        f"GET {_ONE}",
+        (ServerInterfaces, ServerInterfaces.show),
+        Rule(f"{_ROOT}:show", READER, "Show an interface.", formerly=_ROOT),
+    ),
+    row(
+        f"DELETE {_ONE}",
         (ServerInterfaces, ServerInterfaces.detach),
-        DELETE_POLICY,
+        Rule(f"{_ROOT}:delete", MEMBER, "Detach an interface from a server.", formerly=_ROOT),
         status=202,
     ),
 )

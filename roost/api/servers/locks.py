@@ -5,19 +5,26 @@ owner, and may unlock it again; to unlock a lock of another caller, a policy of 
 The lock is only in the cell's row.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from roost import exception
 from roost.api.locator import ServerRef, missing
+from roost.api.policy import ADMIN, MEMBER, Rule
 from roost.api.request import Answer, Call
-from roost.api.servers import policies, tasks
+from roost.api.servers import tasks
+from roost.api.servers.server_action import action, plain
+from roost.api.validation import Schema, of
 from roost.cells import Cell
 from roost.db.cell import actions, instances
 from roost.db.engine import retried
 from roost.objects import Instance, InstanceAction
 
-Act = Callable[[Call, ServerRef], Answer]
+_OVERRIDE = Rule(
+    "os_compute_api:os-lock-server:unlock:unlock_override",
+    ADMIN,
+    "Unlock a server that another caller has locked.",
+)
 OWNER: Final = "owner"
 OTHER: Final = "admin"
 _ADMIN: Final = "admin_api"
@@ -47,18 +54,14 @@ def unlock(call: Call, server_ref: ServerRef) -> Answer:
     """
     instance, cell = server_ref.instance, _cell(server_ref)
     uuid = str(instance.uuid)
-    if instance.locked_by not in (None, _who(call, instance)):
-        rule = policies.UNLOCK_OVERRIDE
-        if not call.allows(rule, project_id=instance.project_id):
-            raise exception.Forbidden(f"Policy doesn't allow {rule} to be performed.")
+    theirs = instance.locked_by not in (None, _who(call, instance))
+    if theirs and not call.allows(_OVERRIDE, project_id=instance.project_id):
+        raise exception.Forbidden(f"Policy doesn't allow {_OVERRIDE} to be performed.")
     changes = {"locked": False, "locked_by": None, "locked_reason": None}
     expected = {"locked_by": (instance.locked_by, None)}
     if not _write(cell, tasks.done(call, uuid, "unlock"), changes, expected):
         raise exception.Conflict(f"Instance {uuid} was locked again meanwhile")
     return Answer()
-
-
-ACTIONS: Final[Mapping[str, Act]] = {"lock": lock, "unlock": unlock}
 
 
 @retried
@@ -94,3 +97,28 @@ def _reason(call: Call) -> str | None:
 
 def _who(call: Call, instance: Instance) -> str:
     return OWNER if call.context.project_id == instance.project_id else OTHER
+
+
+_REASON: Final = {"type": "string", "minLength": 1, "maxLength": 255}
+_LOCK: Final = {**of({"locked_reason": _REASON}), "type": ["object", "null"]}
+
+ACTIONS: Final = (
+    action(
+        "lock",
+        plain(lock),
+        Rule(
+            "os_compute_api:os-lock-server:lock",
+            MEMBER,
+            "Lock a server: only administrators may act on it then.",
+        ),
+        Schema({1: {}, _REASON_SINCE: _LOCK}),
+        despite_lock=True,
+    ),
+    action(
+        "unlock",
+        plain(unlock),
+        Rule("os_compute_api:os-lock-server:unlock", MEMBER, "Unlock a server."),
+        checks=(_OVERRIDE,),
+        despite_lock=True,
+    ),
+)

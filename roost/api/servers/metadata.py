@@ -11,7 +11,7 @@ from roost import exception, states
 from roost.api.compute import quota_resources
 from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerLocator, ServerRef, missing
-from roost.api.policy import MEMBER, READER, rule
+from roost.api.policy import MEMBER, READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.servers import locks
@@ -21,24 +21,6 @@ from roost.db.engine import Database, retried
 from roost.objects import Instance
 
 _ROOT = "os_compute_api:server-metadata"
-LIST_POLICY = f"{_ROOT}:index"
-SHOW_POLICY = f"{_ROOT}:show"
-CREATE_POLICY = f"{_ROOT}:create"
-UPDATE_POLICY = f"{_ROOT}:update"
-REPLACE_POLICY = f"{_ROOT}:update_all"
-DELETE_POLICY = f"{_ROOT}:delete"
-
-_ALL = "/servers/{server_id}/metadata"
-_ONE = f"{_ALL}/{{key}}"
-
-RULES = [
-    rule(LIST_POLICY, READER, "List a server's metadata.", f"GET {_ALL}"),
-    rule(SHOW_POLICY, READER, "Show one item of a server's metadata.", f"GET {_ONE}"),
-    rule(CREATE_POLICY, MEMBER, "Add items to a server's metadata.", f"POST {_ALL}"),
-    rule(UPDATE_POLICY, MEMBER, "Set one item of a server's metadata.", f"PUT {_ONE}"),
-    rule(REPLACE_POLICY, MEMBER, "Replace a server's metadata.", f"PUT {_ALL}"),
-    rule(DELETE_POLICY, MEMBER, "Delete one item of a server's metadata.", f"DELETE {_ONE}"),
-]
 
 
 METADATA: Final[dict[str, Any]] = {
@@ -193,28 +175,41 @@ def _no_item() -> exception.NotFound:
     return exception.NotFound("Metadata item was not found")
 
 
-_ALL_PATH: Final = "/v2.1/servers/{server_id}/metadata"
-_ONE_PATH: Final = f"{_ALL_PATH}/{{key}}"
+_ALL: Final = "/v2.1/servers/{server_id}/metadata"
+_ONE: Final = f"{_ALL}/{{key}}"
 ROUTES: Final[tuple[Route, ...]] = (
-    row(f"GET {_ALL_PATH}", (ServerMetadata, ServerMetadata.list_all), LIST_POLICY),
     row(
-        f"POST {_ALL_PATH}",
+        f"GET {_ALL}",
+        (ServerMetadata, ServerMetadata.list_all),
+        Rule(f"{_ROOT}:index", READER, "List a server's metadata."),
+    ),
+    row(
+        f"POST {_ALL}",
         (ServerMetadata, ServerMetadata.merge),
-        CREATE_POLICY,
+        Rule(f"{_ROOT}:create", MEMBER, "Add items to a server's metadata."),
         body=CHANGE,
     ),
     row(
-        f"PUT {_ALL_PATH}",
+        f"PUT {_ALL}",
         (ServerMetadata, ServerMetadata.replace),
-        REPLACE_POLICY,
+        Rule(f"{_ROOT}:update_all", MEMBER, "Replace a server's metadata."),
         body=CHANGE,
     ),
-    row(f"GET {_ONE_PATH}", (ServerMetadata, ServerMetadata.show), SHOW_POLICY),
     row(
-        f"PUT {_ONE_PATH}",
+        f"GET {_ONE}",
+        (ServerMetadata, ServerMetadata.show),
+        Rule(f"{_ROOT}:show", READER, "Show one item of a server's metadata."),
+    ),
+    row(
+        f"PUT {_ONE}",
         (ServerMetadata, ServerMetadata.update),
-        UPDATE_POLICY,
+        Rule(f"{_ROOT}:update", MEMBER, "Set one item of a server's metadata."),
         body=CHANGE_ONE,
     ),
-    row(f"DELETE {_ONE_PATH}", (ServerMetadata, ServerMetadata.delete), DELETE_POLICY, status=204),
+    row(
+        f"DELETE {_ONE}",
+        (ServerMetadata, ServerMetadata.delete),
+        Rule(f"{_ROOT}:delete", MEMBER, "Delete one item of a server's metadata."),
+        status=204,
+    ),
 )

@@ -5,29 +5,14 @@ from typing import Final
 from roost import exception
 from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerLocator
-from roost.api.policy import MEMBER, READER, rule
+from roost.api.policy import MEMBER, READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.cells import Cell
 from roost.db.cell import guest_config
 from roost.db.engine import retried
 
-SHOW_POLICY = "os_compute_api:os-server-password:show"
-CLEAR_POLICY = "os_compute_api:os-server-password:clear"
-
 _FORMER = "os_compute_api:os-server-password"
-_PATH = "/servers/{server_id}/os-server-password"
-
-RULES = [
-    rule(
-        SHOW_POLICY,
-        READER,
-        "Read the encrypted password that a guest has reported.",
-        f"GET {_PATH}",
-        formerly=_FORMER,
-    ),
-    rule(CLEAR_POLICY, MEMBER, "Clear that password.", f"DELETE {_PATH}", formerly=_FORMER),
-]
 
 
 class ServerPassword:
@@ -64,9 +49,28 @@ def _clear(cell: Cell, uuid: str) -> None:
         guest_config.save_password(session, uuid, "")
 
 
-_PATH_V21: Final = "/v2.1/servers/{server_id}/os-server-password"
+_PATH: Final = "/v2.1/servers/{server_id}/os-server-password"
 
 ROUTES: Final[tuple[Route, ...]] = (
-    row(f"GET {_PATH_V21}", (ServerPassword, ServerPassword.show), SHOW_POLICY),
-    row(f"DELETE {_PATH_V21}", (ServerPassword, ServerPassword.clear), CLEAR_POLICY, status=204),
+    row(
+        f"GET {_PATH}",
+        (ServerPassword, ServerPassword.show),
+        Rule(
+            "os_compute_api:os-server-password:show",
+            READER,
+            "Read the encrypted password that a guest has reported.",
+            formerly=_FORMER,
+        ),
+    ),
+    row(
+        f"DELETE {_PATH}",
+        (ServerPassword, ServerPassword.clear),
+        Rule(
+            "os_compute_api:os-server-password:clear",
+            MEMBER,
+            "Clear that password.",
+            formerly=_FORMER,
+        ),
+        status=204,
+    ),
 )

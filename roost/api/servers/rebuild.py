@@ -12,10 +12,23 @@ from roost import exception, states
 from roost.api.compute import quota_resources
 from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerRef
+from roost.api.policy import MEMBER, Rule
 from roost.api.request import Answer, Call, short_ip, truth
-from roost.api.servers import guest_config, images, policies, tasks, views
+from roost.api.servers import guest_config, images, tasks, views
 from roost.api.servers.guest_config import keypair_of, password
+from roost.api.servers.metadata import METADATA
+from roost.api.servers.schemas import (
+    CERTIFICATES,
+    FILES,
+    FQDN_TEXT,
+    HOSTNAME_TEXT,
+    IP4,
+    IP6,
+    USER_DATA,
+)
+from roost.api.servers.server_action import action
 from roost.api.servers.views import viewer_of
+from roost.api.validation import BOOLEAN, EVER, NAME, OPTIONAL_TEXT, TEXT, UUID, grown, of
 from roost.db.api import quota, server_groups
 from roost.hardware import traits
 from roost.hardware.image_requirements import ImageRequirements
@@ -25,6 +38,11 @@ from roost.hardware.requirements import check_other_image, pci_requests_of
 from roost.objects import Flavor, HostReport, ImageMeta, InjectedFile, Instance
 from roost.objects.flavor import root_gb
 
+TRUSTED_CERTS_POLICY = Rule(
+    "os_compute_api:servers:rebuild:trusted_certs",
+    MEMBER,
+    "Specify trusted certificates for the new image of a server.",
+)
 _REBUILD: Final = "rebuild"
 _GROUPS_SINCE: Final = 71
 # Key in the request body -> column, and conversion of the value.
@@ -219,8 +237,38 @@ def _refuse(call: Call, asked: Mapping[str, Any], *, project_id: str) -> None:
     :raises roost.exception.Forbidden: by the policy
     :raises roost.exception.Invalid: for ``preserve_ephemeral``
     """
-    rule = policies.REBUILD_TRUSTED_CERTS
+    rule = TRUSTED_CERTS_POLICY
     if asked.get("trusted_image_certificates") and not call.allows(rule, project_id=project_id):
         raise exception.Forbidden(f"Policy doesn't allow {rule} to be performed.")
     if truth(str(asked.get("preserve_ephemeral", "")), name="preserve_ephemeral"):
         raise exception.Invalid("preserve_ephemeral is not supported by this cloud.")
+
+
+# Arguments: since, until, property, schema.
+_ARGUMENTS: Final = (
+    (1, EVER, "imageRef", UUID),
+    (1, EVER, "name", NAME),
+    (1, EVER, "adminPass", TEXT),
+    (1, EVER, "metadata", METADATA),
+    (1, EVER, "preserve_ephemeral", BOOLEAN),
+    (1, EVER, "OS-DCF:diskConfig", {"type": "string", "enum": ["AUTO", "MANUAL"]}),
+    (1, EVER, "accessIPv4", IP4),
+    (1, EVER, "accessIPv6", IP6),
+    (1, 56, "personality", FILES),
+    (19, EVER, "description", OPTIONAL_TEXT),
+    (54, EVER, "key_name", {**OPTIONAL_TEXT, "minLength": 1}),
+    (57, EVER, "user_data", USER_DATA),
+    (63, EVER, "trusted_image_certificates", CERTIFICATES),
+    (90, 93, "hostname", HOSTNAME_TEXT),
+    (94, EVER, "hostname", FQDN_TEXT),
+)
+
+ACTIONS: Final = (
+    action(
+        _REBUILD,
+        ServerRebuild,
+        Rule("os_compute_api:servers:rebuild", MEMBER, "Rebuild a server."),
+        grown(_ARGUMENTS, lambda _minor, found: of(found, required=["imageRef"])),
+        checks=(TRUSTED_CERTS_POLICY,),
+    ),
+)

@@ -9,24 +9,14 @@ from roost import exception
 from roost.api.dependencies import Dependencies
 from roost.api.legacy import security_groups
 from roost.api.locator import ServerLocator, ServerRef
-from roost.api.policy import READER, rule
+from roost.api.policy import MEMBER, READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
+from roost.api.servers.server_action import action
+from roost.api.validation import TEXT, of
 from roost.cells import Cell
 from roost.db.cell import metadata
 from roost.db.engine import retried
-
-LIST_POLICY = "os_compute_api:os-security-groups:list"
-
-RULES = [
-    rule(
-        LIST_POLICY,
-        READER,
-        "List the security groups of a server.",
-        "GET /servers/{server_id}/os-security-groups",
-        formerly="os_compute_api:os-security-groups",
-    ),
-]
 
 
 class ServerSecurityGroups:
@@ -91,10 +81,37 @@ def _write(cell: Cell, uuid: str, names: list[str]) -> None:
         metadata.save_groups(session, uuid, names)
 
 
+_FORMERLY: Final = "os_compute_api:os-security-groups"
+_GROUP: Final = of({"name": {**TEXT, "minLength": 1}}, required=["name"])
+
 ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /v2.1/servers/{server_id}/os-security-groups",
         (ServerSecurityGroups, ServerSecurityGroups.list_all),
-        LIST_POLICY,
+        Rule(
+            f"{_FORMERLY}:list",
+            READER,
+            "List the security groups of a server.",
+            formerly=_FORMERLY,
+        ),
+    ),
+)
+ACTIONS: Final = (
+    action(
+        "addSecurityGroup",
+        lambda dependencies: ServerSecurityGroups(dependencies).add,
+        Rule(f"{_FORMERLY}:add", MEMBER, "Add a security group to a server.", formerly=_FORMERLY),
+        _GROUP,
+    ),
+    action(
+        "removeSecurityGroup",
+        lambda dependencies: ServerSecurityGroups(dependencies).remove,
+        Rule(
+            f"{_FORMERLY}:remove",
+            MEMBER,
+            "Remove a security group from a server.",
+            formerly=_FORMERLY,
+        ),
+        _GROUP,
     ),
 )

@@ -11,18 +11,19 @@ from typing import Any, Final
 
 from roost import exception
 from roost.api import pagination
+from roost.api.compute import flavors
+from roost.api.compute import server_groups as compute_server_groups
 from roost.api.dependencies import Dependencies
 from roost.api.gather import Gatherer
 from roost.api.locator import ServerLocator, ServerRef, missing
-from roost.api.policy import ADMIN, READER, rule
+from roost.api.policy import ADMIN, MEMBER, READER, Rule, any_of
 from roost.api.request import Answer, Call, short_ip, truth
 from roost.api.route import Route, row
-from roost.api.servers import lists, policies, schemas, views
-from roost.api.servers.actions import ServerActions
+from roost.api.servers import actions, lists, policies, schemas, views
+from roost.api.servers.actions import ACTIONS, ServerActions
 from roost.api.servers.create import ServerCreate
 from roost.api.servers.delete import ServerDelete
 from roost.api.servers.lists import Listed, Page, ServerLists
-from roost.api.servers.schemas import ACTION
 from roost.api.servers.views import plain_addresses, viewer_of
 from roost.db.api import build_requests, instance_mappings, server_groups
 from roost.db.cell import instances
@@ -63,17 +64,6 @@ def _check(instance: Instance, pinned: str | None, zone: str | None) -> None:
         )
 
 
-IPS_LIST_POLICY = "os_compute_api:ips:index"
-IPS_SHOW_POLICY = "os_compute_api:ips:show"
-
-_ALL = "/servers/{server_id}/ips"
-
-IPS_RULES = [
-    rule(IPS_LIST_POLICY, READER, "List the addresses of a server.", f"GET {_ALL}"),
-    rule(IPS_SHOW_POLICY, READER, "List addresses of a network.", f"GET {_ALL}/{{network_label}}"),
-]
-
-
 class ServerIps:
     """Handlers of ``/servers/{id}/ips``."""
 
@@ -95,15 +85,9 @@ class ServerIps:
         return plain_addresses(info.vifs if info else [])
 
 
-TOPOLOGY_SHOW_POLICY = "compute:server:topology:index"
-TOPOLOGY_HOST_POLICY = "compute:server:topology:host:index"
-
-_PATH = "GET /servers/{server_id}/topology"
-
-TOPOLOGY_RULES = [
-    rule(TOPOLOGY_SHOW_POLICY, READER, "See the NUMA cells of a server.", _PATH),
-    rule(TOPOLOGY_HOST_POLICY, ADMIN, "See the host's cells and CPUs of a server.", _PATH),
-]
+TOPOLOGY_HOST_POLICY = Rule(
+    "compute:server:topology:host:index", ADMIN, "See the host's cells and CPUs of a server."
+)
 
 
 def full(topology: InstanceNUMATopology | None, *, sees_host: bool) -> dict[str, Any]:
@@ -288,11 +272,19 @@ def _clean(name: str, value: Any) -> Any:
     return value if name in ("name", "description") else value or None
 
 
-_ALL_PATH: Final = "/v2.1/servers/{server_id}/ips"
+_ALL: Final = "/v2.1/servers/{server_id}/ips"
 
 IPS_ROUTES: Final[tuple[Route, ...]] = (
-    row(f"GET {_ALL_PATH}", (ServerIps, ServerIps.list_all), IPS_LIST_POLICY),
-    row(f"GET {_ALL_PATH}/{{network_label}}", (ServerIps, ServerIps.show), IPS_SHOW_POLICY),
+    row(
+        f"GET {_ALL}",
+        (ServerIps, ServerIps.list_all),
+        Rule("os_compute_api:ips:index", READER, "List the addresses of a server."),
+    ),
+    row(
+        f"GET {_ALL}/{{network_label}}",
+        (ServerIps, ServerIps.show),
+        Rule("os_compute_api:ips:show", READER, "List addresses of a network."),
+    ),
 )
 
 
@@ -300,50 +292,82 @@ TOPOLOGY_ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /v2.1/servers/{server_id}/topology",
         (ServerTopology, ServerTopology.show),
-        TOPOLOGY_SHOW_POLICY,
+        Rule("compute:server:topology:index", READER, "See the NUMA cells of a server."),
+        checks=(TOPOLOGY_HOST_POLICY,),
         since=78,
     ),
 )
 
 
+_LISTED: Final = (policies.ALL_PROJECTS, policies.ALL_FILTERS)
+_SHOWN: Final = (
+    policies.SHOW_HOST,
+    policies.SHOW_HOST_STATUS,
+    policies.SHOW_PLACEMENT_COUNTS,
+    flavors.LIST_SPECS_POLICY,
+)
+
 SERVERS_ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /v2.1/servers",
         (Servers, Servers.list_brief),
-        policies.LIST,
+        Rule("os_compute_api:servers:index", READER, "List servers."),
+        checks=_LISTED,
         query=schemas.LIST_QUERY,
     ),
     row(
         "POST /v2.1/servers",
         (Servers, Servers.create),
-        policies.CREATE,
+        Rule("os_compute_api:servers:create", MEMBER, "Create servers."),
+        checks=(
+            policies.FORCED_HOST,
+            policies.REQUESTED_HOST,
+            policies.HOST_HINTS,
+            policies.ZERO_DISK,
+            policies.TRUSTED_CERTS,
+            policies.SHOW,
+            flavors.ALL_POLICY,
+            compute_server_groups.SHOW_POLICY,
+        ),
         body=schemas.CREATE,
         status=202,
     ),
     row(
         "GET /v2.1/servers/detail",
         (Servers, Servers.list_detailed),
-        policies.DETAIL,
+        Rule("os_compute_api:servers:detail", READER, "List servers with details."),
+        checks=(*_LISTED, *_SHOWN),
         query=schemas.LIST_QUERY,
     ),
-    row("GET /v2.1/servers/{server_id}", (Servers, Servers.show), policies.SHOW),
+    row(
+        "GET /v2.1/servers/{server_id}",
+        (Servers, Servers.show),
+        policies.SHOW,
+        checks=_SHOWN,
+    ),
     row(
         "PUT /v2.1/servers/{server_id}",
         (Servers, Servers.update),
-        policies.UPDATE,
+        Rule("os_compute_api:servers:update", MEMBER, "Change a server's name or description."),
+        checks=_SHOWN,
         body=schemas.UPDATE,
     ),
     row(
         "DELETE /v2.1/servers/{server_id}",
         (Servers, Servers.delete),
-        policies.DELETE,
+        Rule("os_compute_api:servers:delete", MEMBER, "Delete a server."),
         status=204,
     ),
     row(
         "POST /v2.1/servers/{server_id}/action",
         (ServerActions, ServerActions.act),
-        policies.ACT,
-        body=ACTION,
+        Rule(
+            "roost:servers:action",
+            any_of(one.rule for one in ACTIONS.values()),
+            "Use any action on a server; each action has a policy of its own, too.",
+        ),
+        checks=tuple(rule for one in ACTIONS.values() for rule in (one.rule, *one.checks)),
+        body=actions.BODY,
         status=202,
         also=200,
     ),

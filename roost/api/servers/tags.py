@@ -7,7 +7,7 @@ from urllib.parse import quote
 from roost import exception
 from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerLocator, ServerRef
-from roost.api.policy import MEMBER, READER, rule
+from roost.api.policy import MEMBER, READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.servers.metadata import Edit, Edited, change
@@ -15,24 +15,6 @@ from roost.api.validation import always, wrapped
 from roost.db.cell import metadata
 
 _ROOT = "os_compute_api:os-server-tags"
-LIST_POLICY = f"{_ROOT}:index"
-SHOW_POLICY = f"{_ROOT}:show"
-ADD_POLICY = f"{_ROOT}:update"
-REPLACE_POLICY = f"{_ROOT}:update_all"
-DELETE_POLICY = f"{_ROOT}:delete"
-DELETE_ALL_POLICY = f"{_ROOT}:delete_all"
-
-_ALL = "/servers/{server_id}/tags"
-_ONE = f"{_ALL}/{{tag}}"
-
-RULES = [
-    rule(LIST_POLICY, READER, "List a server's tags.", f"GET {_ALL}"),
-    rule(SHOW_POLICY, READER, "Check whether a server has a tag.", f"GET {_ONE}"),
-    rule(ADD_POLICY, MEMBER, "Add a tag to a server.", f"PUT {_ONE}"),
-    rule(REPLACE_POLICY, MEMBER, "Replace a server's tags.", f"PUT {_ALL}"),
-    rule(DELETE_POLICY, MEMBER, "Delete a tag of a server.", f"DELETE {_ONE}"),
-    rule(DELETE_ALL_POLICY, MEMBER, "Delete all tags of a server.", f"DELETE {_ALL}"),
-]
 
 
 TAGGED: Final = 26  # since 2.26 servers have tags, and lists may be filtered by them
@@ -130,49 +112,49 @@ def _no_tag(uuid: str, tag: str) -> exception.NotFound:
     return exception.NotFound(f"Server {uuid} has no tag '{tag[:255]}'")
 
 
-_ALL_PATH: Final = "/v2.1/servers/{server_id}/tags"
-_ONE_PATH: Final = f"{_ALL_PATH}/{{tag}}"
+_ALL: Final = "/v2.1/servers/{server_id}/tags"
+_ONE: Final = f"{_ALL}/{{tag}}"
 ROUTES: Final[tuple[Route, ...]] = (
     row(
-        f"GET {_ALL_PATH}",
+        f"GET {_ALL}",
         (ServerTags, ServerTags.list_all),
-        LIST_POLICY,
+        Rule(f"{_ROOT}:index", READER, "List a server's tags."),
         since=TAGGED,
     ),
     row(
-        f"PUT {_ALL_PATH}",
+        f"PUT {_ALL}",
         (ServerTags, ServerTags.replace),
-        REPLACE_POLICY,
+        Rule(f"{_ROOT}:update_all", MEMBER, "Replace a server's tags."),
         body=REPLACE,
         since=TAGGED,
     ),
     row(
-        f"DELETE {_ALL_PATH}",
+        f"DELETE {_ALL}",
         (ServerTags, ServerTags.delete_all),
-        DELETE_ALL_POLICY,
+        Rule(f"{_ROOT}:delete_all", MEMBER, "Delete all tags of a server."),
         status=204,
         since=TAGGED,
     ),
     row(
-        f"GET {_ONE_PATH}",
+        f"GET {_ONE}",
         (ServerTags, ServerTags.show),
-        SHOW_POLICY,
+        Rule(f"{_ROOT}:show", READER, "Check whether a server has a tag."),
         status=204,
         since=TAGGED,
     ),
     # the path has the tag; clients send no body, or null
     row(
-        f"PUT {_ONE_PATH}",
+        f"PUT {_ONE}",
         (ServerTags, ServerTags.add),
-        ADD_POLICY,
+        Rule(f"{_ROOT}:update", MEMBER, "Add a tag to a server."),
         status=201,
         also=204,
         since=TAGGED,
     ),
     row(
-        f"DELETE {_ONE_PATH}",
+        f"DELETE {_ONE}",
         (ServerTags, ServerTags.delete),
-        DELETE_POLICY,
+        Rule(f"{_ROOT}:delete", MEMBER, "Delete a tag of a server."),
         status=204,
         since=TAGGED,
     ),

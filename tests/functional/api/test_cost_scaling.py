@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from roost import exception, states
 from roost.api.dependencies import ApiOptions
 from roost.api.microversions import MAXIMUM
-from roost.api.servers.schemas import ACTION as ACTION_SCHEMA
+from roost.api.servers import actions as server_actions
 from roost.cells import cell
 from roost.context import admin_context
 from roost.db.api import cells
@@ -62,7 +62,7 @@ NOBODY_HAS = {
     **dict.fromkeys(("addFixedIp", "removeFixedIp"), "Neutron's"),
     **dict.fromkeys(("addFloatingIp", "removeFloatingIp"), "Neutron's"),
 }
-ACTIONS = sorted({*ACTION_SCHEMA.document(1)["properties"]} - {*NOBODY_HAS})
+ACTIONS = sorted({*server_actions.BODY.document(1)["properties"]} - {*NOBODY_HAS})
 HOSTS, CELLS, SERVERS = 1000, 20, 300
 NETWORK = LocalNetwork(name="private", cidr="10.0.0.0/20")
 A_LITTLE_DEEPER = 1.25  # trees of indexes grow by a level from time to time
@@ -131,7 +131,7 @@ def test_an_action_costs_the_same_in_a_larger_cloud(small, large, name):
 
 
 def test_every_action_is_walked():
-    later = {*ACTION_SCHEMA.document(MAXIMUM)["properties"]}
+    later = {*server_actions.BODY.document(MAXIMUM)["properties"]}
     assert later <= {*ACTIONS, *NOBODY_HAS}
     assert {*ARGUMENTS, *BEGINS} <= {*ACTIONS}
 

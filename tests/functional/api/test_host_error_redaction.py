@@ -9,7 +9,6 @@ from roost import conf, exception, states
 from roost.api.dependencies import ApiOptions
 from roost.api.microversions import MAXIMUM
 from roost.api.policy import Policy
-from roost.api.servers import diagnostics
 from roost.objects import NetworkInfo
 from roost.rpc.compute import Compute
 from roost.standalone.tables import list_rules
@@ -40,7 +39,7 @@ def world(tmp_path_factory):
     """A cloud whose members may see how guests do, which is else for administrators."""
     folder = tmp_path_factory.mktemp("words")
     rules, options = folder / "policy.yaml", folder / "roost.conf"
-    rules.write_text(f'"{diagnostics.SHOW_POLICY}": ""\n')
+    rules.write_text('"os_compute_api:os-server-diagnostics": ""\n')
     options.write_text(f"[oslo_policy]\npolicy_file = {rules}\n")
     policy = Policy(conf.load([], files=[str(options)]), list_rules())
     with api_harness.made_in(folder, ApiOptions(), policy=policy) as world:

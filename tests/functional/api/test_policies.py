@@ -61,7 +61,7 @@ def test_every_route_is_in_the_table_and_nothing_else():
 
 
 def test_every_rule_is_in_the_table_and_nothing_else():
-    roles = {rule.name for rule in api_policy.RULES}
+    roles = {rule.name for rule in api_policy.ROLES}
     assert set(LEAST) | roles == {rule.name for rule in list_rules()}
 
 

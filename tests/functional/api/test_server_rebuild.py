@@ -7,7 +7,7 @@ import pytest
 from roost import states
 from roost.api.dependencies import ApiOptions
 from roost.api.policy import Policy
-from roost.api.servers import policies
+from roost.api.servers import rebuild as servers_rebuild
 from roost.db.cell import guest_config
 from roost.objects import BlockDevice, GuestConfig, InjectedFile
 from tests import api_harness
@@ -98,7 +98,7 @@ def test_who_may_rebuild_may_still_be_refused_certificates(world, monkeypatch):
     allows = Policy.allows
 
     def but_one(self, context, rule, **more):
-        refused = rule == policies.REBUILD_TRUSTED_CERTS
+        refused = rule == servers_rebuild.TRUSTED_CERTS_POLICY
         return not refused and allows(self, context, rule, **more)
 
     monkeypatch.setattr(Policy, "allows", but_one)

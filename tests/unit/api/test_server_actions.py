@@ -6,7 +6,7 @@ from roost import conf, exception
 from roost.api.locator import ServerRef
 from roost.api.policy import Policy
 from roost.api.request import Call, Query
-from roost.api.servers import actions, policies
+from roost.api.servers import actions
 from roost.standalone.tables import list_rules
 from tests.builders import a_context, an_instance
 
@@ -14,7 +14,7 @@ from tests.builders import a_context, an_instance
 @pytest.fixture
 def policy(tmp_path):
     """Operators may stop servers of all projects; the rest is as it comes."""
-    (tmp_path / "policy.yaml").write_text(f'"{policies.STOP}": "role:operator"\n')
+    (tmp_path / "policy.yaml").write_text('"os_compute_api:servers:stop": "role:operator"\n')
     options = tmp_path / "roost.conf"
     options.write_text(f"[oslo_policy]\npolicy_file = {tmp_path}/policy.yaml\n")
     return Policy(conf.load([], files=[str(options)]), list_rules())
@@ -30,11 +30,11 @@ def _require(policy, action, *, roles, project):
         body={action: None},
         base_url="http://api",
         policy=policy,
-        rule=policies.ACT,
+        rule="roost:servers:action",
     )
     call.may_touch(project, name="it")
     server_ref = ServerRef(an_instance(project_id=project), None)
-    actions._require(call, policies.ACTIONS[action], server_ref)
+    actions._require(call, actions.ACTIONS[action].rule, server_ref)
 
 
 def test_who_may_stop_servers_everywhere_may_not_reboot_them_there(policy):

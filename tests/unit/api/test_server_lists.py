@@ -3,7 +3,7 @@ import pytest
 from roost import conf, exception, states
 from roost.api.policy import Policy
 from roost.api.request import Call, Query
-from roost.api.servers import lists, policies
+from roost.api.servers import lists
 from roost.db.ordering import Sort
 from roost.standalone.tables import list_rules
 from tests.builders import a_context
@@ -21,7 +21,7 @@ def _wanted(*, roles=("member", "reader"), **query):
         body=None,
         base_url="http://api",
         policy=POLICY,
-        rule=policies.LIST,
+        rule="os_compute_api:servers:index",
     )
     return lists.wanted(call)
 

@@ -2,7 +2,7 @@ import pytest
 
 from roost import exception
 from roost.api import validation
-from roost.api.compute import flavors
+from roost.api.compute import flavor_extra_specs, flavors
 from roost.api.servers import schemas
 from roost.api.validation import Schema, grown, is_uuid, timestamp
 
@@ -49,7 +49,7 @@ def test_a_line_end_is_no_end():
     with pytest.raises(exception.Invalid):
         _create(94, hostname="web-1\n")
     with pytest.raises(exception.Invalid):
-        flavors.CREATE_SPECS.check({"extra_specs": {"a\n": "b"}}, minor=1, what="body")
+        flavor_extra_specs.CREATE.check({"extra_specs": {"a\n": "b"}}, minor=1, what="body")
 
 
 @pytest.mark.parametrize("name", [" ", "", "a\nb", "a\n", "x" * 256, 5, None, ["a"]])

@@ -13,7 +13,7 @@ NOT_AGAIN = {
     "api/compute/flavors.py:_remove": "done again it would be refused as missing",
     "api/compute/flavors.py:create": "done again it would be refused as taken",
     "api/compute/flavors.py:delete": "done again it would be refused as missing",
-    "api/compute/flavors.py:delete_spec": "done again it would be refused as missing",
+    "api/compute/flavor_extra_specs.py:delete": "done again it would be refused as missing",
 }
 
 
