@@ -182,17 +182,14 @@ class Admission:
         try:
             caller = self._callers.caller(environ)
             if caller == UNKNOWN:
-                caller = self._identify(environ)
+                with self._place(UNKNOWN), self._turn(self._questions, UNKNOWN):
+                    caller = self._callers.identify(environ)
             if caller is None:
                 return self._app(environ, start_response)
             return self._serve(caller, environ, start_response)
         except _Refused as refused:
             self._refusals.count(refused.status)
             return _refusal(refused.status, start_response)
-
-    def _identify(self, environ: Environ) -> str | None:
-        with self._place(UNKNOWN), self._turn(self._questions, UNKNOWN):
-            return self._callers.identify(environ)
 
     def _serve(
         self, caller: str, environ: Environ, start_response: Callable[..., Any]

@@ -106,7 +106,7 @@ class Dispatcher:
                 params=_safe(params),
                 query=_query(req, route),
                 body=_body(req, route, self._dependencies.options),
-                base_url=self._dependencies.options.public_url or _base_url(req),
+                base_url=self._dependencies.options.public_url or req.prefix.rstrip("/"),
                 policy=policy,
                 rule=route.policy,
             ),
@@ -218,10 +218,6 @@ def _check_text(value: Any, *, depth: int = 0) -> None:
     elif isinstance(value, list):
         for inner in value:
             _check_text(inner, depth=depth + 1)
-
-
-def _base_url(req: falcon.Request) -> str:
-    return req.prefix.rstrip("/")
 
 
 def _send(answer: Answer, route: Route, resp: falcon.Response, *, is_head: bool) -> None:

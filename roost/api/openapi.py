@@ -128,7 +128,8 @@ def _sent(rows: list[Route], minor: int | None) -> dict[str, Any]:
     if DATA in rows[-1].takes:
         return {DATA: {"schema": _DATA}}
     bodies = list(_bodies(rows, minor))
-    return {kind: {"schema": _any_of(bodies)} for kind in rows[-1].takes} if bodies else {}
+    schema = bodies[0] if len(bodies) == 1 else {"anyOf": bodies}
+    return {kind: {"schema": schema} for kind in rows[-1].takes} if bodies else {}
 
 
 def _is_public(route: Route) -> bool:
@@ -191,10 +192,6 @@ def _forms(rows: list[Route], what: str, minor: int | None) -> Iterator[tuple[in
             since, until = max(first, route.since), min(following - 1, route.until)
             if since <= until:
                 yield since, until, schema.documents[first]
-
-
-def _any_of(forms: Sequence[Document]) -> Document:
-    return forms[0] if len(forms) == 1 else {"anyOf": list(forms)}
 
 
 def _unless_always(first: int, last: int, minor: int | None) -> dict[str, Any]:

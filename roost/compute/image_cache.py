@@ -87,7 +87,8 @@ class ImageCache:
         with self._locks.hold(path.name):
             if not path.exists():
                 self._retry(context, image, path=path, stopping=stopping)
-            _touch(path)
+            now = time.time()
+            os.utime(path, (now, now))
         self._verify(image, path, trusted)
         return path
 
@@ -178,11 +179,6 @@ class ImageCache:
                 found = _copy(source, target, image=image, stopping=stopping)
             _check(image, found)
         LOG.info("image %s (%s) fetched, %d bytes", image.id, image.name, image.size)
-
-
-def _touch(path: pathlib.Path) -> None:
-    now = time.time()
-    os.utime(path, (now, now))
 
 
 class _Length:

@@ -121,11 +121,8 @@ def find(folders: Mapping[str, pathlib.Path], target: str) -> StaticFile | None:
     if folder is None:
         return None
     path = folder.joinpath(*parts)
-    return StaticFile(_type(path), path.read_bytes()) if path.is_file() else None
-
-
-def _type(path: pathlib.Path) -> str:
-    return _TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or _OTHER
+    kind = _TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or _OTHER
+    return StaticFile(kind, path.read_bytes()) if path.is_file() else None
 
 
 _ALIVE: Final = StaticFile(_TEXT, b"OK\n")

@@ -132,9 +132,6 @@ def _flat(values: dict[str, Any], *, folder: str = "") -> Tree:
         if isinstance(value, dict):
             files |= _flat(value, folder=f"{folder}{name}/")
         else:
-            files[folder + name] = _text(value).encode()
+            text = "\n".join(value) if isinstance(value, list) else str(value)
+            files[folder + name] = text.encode()
     return files
-
-
-def _text(value: Any) -> str:
-    return "\n".join(value) if isinstance(value, list) else str(value)

@@ -201,7 +201,9 @@ class GlanceImageStore:
 
     def open(self, context: RequestContext, image_id: str) -> BinaryIO:
         with self._asking(context, image_id) as http:
-            _check_active(_get(http, context, image_id))
+            image = _get(http, context, image_id)
+            if image.status != ACTIVE:
+                raise exception.Conflict(f"Image {image.id} is not active: it is {image.status}.")
             answer = ask(
                 http, "GET", f"/images/{image_id}/file", stream=True, headers={"Accept": _DATA}
             )
@@ -264,7 +266,8 @@ class GlanceImageStore:
             if waiting.status != QUEUED:
                 raise exception.Conflict(f"Image {image_id} has its data already.")
             sent = Outgoing(data, seconds=self._options.transfer_timeout)
-            _send(http, image_id, sent, waits=self._waits())
+            waits = self._options.timeout, self._options.transfer_timeout  # to send; to answer
+            _send(http, image_id, sent, waits=waits)
             image = _get(http, context, image_id)
         _check_arrived(image, sent)
         return image
@@ -291,10 +294,6 @@ class GlanceImageStore:
         with self._asking(context, image_id) as http:
             _own(http, context, image_id)
             ask(http, "DELETE", f"/images/{image_id}")
-
-    def _waits(self) -> tuple[float, float]:
-        """Return the time-outs for sending data, and for Glance's answer after all of it."""
-        return self._options.timeout, self._options.transfer_timeout
 
     @contextlib.contextmanager
     def _asking(self, context: RequestContext, image_id: str | None = None) -> Iterator[Http]:
@@ -360,11 +359,6 @@ def _is_there(
 ) -> bool:
     visible = bool(context.auth_token) or may_see(context, image, members)
     return visible and image.status not in _GONE
-
-
-def _check_active(image: ImageMeta) -> None:
-    if image.status != ACTIVE:
-        raise exception.Conflict(f"Image {image.id} is not active: it is {image.status}.")
 
 
 def _send(http: Http, image_id: str, sent: Outgoing, *, waits: tuple[float, float]) -> None:

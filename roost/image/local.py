@@ -387,12 +387,9 @@ def _with(image: ImageMeta, **changes: Any) -> ImageMeta:
 
 
 def _text(image: ImageMeta) -> bytes:
-    return json.dumps(_plain(image), indent=2).encode()
-
-
-def _plain(image: ImageMeta) -> dict[str, Any]:
     values = image.values()
-    return values | {name: values[name].isoformat() for name in _TIMES}
+    values |= {name: values[name].isoformat() for name in _TIMES}
+    return json.dumps(values, indent=2).encode()
 
 
 def _image(values: dict[str, Any]) -> ImageMeta:

@@ -51,13 +51,10 @@ class BySignature:
 
     def of(self, environ: Mapping[str, Any]) -> Caller:
         instance, project = _only(environ, INSTANCE), _only(environ, PROJECT)
-        if not self._is_signed(instance, str(environ.get(SIGNATURE, ""))):
+        right = signature.sign(self._secret, instance).encode()
+        if not hmac.compare_digest(right, str(environ.get(SIGNATURE, "")).encode("latin-1")):
             raise exception.Forbidden("Invalid proxy request signature.", claimed=instance)
         return Caller(instance_uuid=instance, project_id=project)
-
-    def _is_signed(self, instance: str, claimed: str) -> bool:
-        right = signature.sign(self._secret, instance)
-        return hmac.compare_digest(right.encode(), claimed.encode("latin-1"))
 
 
 def _only(environ: Mapping[str, Any], name: str) -> str:

@@ -64,7 +64,7 @@ def render(timeline: BootTimeline) -> RenderableType:
     for event in timeline.events:
         table.add_row(*_row(timeline, event))
         if event.failed and event.details:
-            table.add_row("", "", Text(_first_line(event.details), style="red"))
+            table.add_row("", "", Text(event.details.strip().splitlines()[0], style="red"))
     table.add_row(f"+{timeline.total_ms:.0f} ms", _state(timeline.state))
     return Group(_title(timeline, took=f" in {timeline.total_ms:.0f} ms"), table, Text())
 
@@ -114,10 +114,6 @@ def _bar(timeline: BootTimeline, event: Event, lasted: float) -> str:
 def _state(state: str) -> Text:
     colours = {"ACTIVE": "bold green", "ERROR": "bold red"}
     return Text(state, style=colours.get(state, "yellow"))
-
-
-def _first_line(text: str) -> str:
-    return text.strip().splitlines()[0]
 
 
 def _ms(span: datetime.timedelta) -> float:

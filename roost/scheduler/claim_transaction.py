@@ -85,12 +85,14 @@ class ClaimTransaction:
     ) -> Request:
         """Return the request for a driver; group counts leave out the instances that move."""
         moving = [uuid for uuid, row in zip(instance_uuids, placed, strict=True) if row is None]
+        named = (*hinted_instances(spec), *instance_uuids)
+        hosts = {uuid: self.held[uuid].host_id for uuid in named if uuid in self.held}
         return Request.of(
             spec,
             placed=placed,
             alternates=alternates,
             group_counts=self._group_counts(spec, moving),
-            rows_of=self._rows_of((*hinted_instances(spec), *instance_uuids)),
+            rows_of=self.table.rows(hosts),
         )
 
     def apply(self, change: ClaimChange) -> None:
@@ -139,10 +141,6 @@ class ClaimTransaction:
             if claim.group_uuid == uuid:
                 counts[claim.host_id] -= 1
         return self.table.by_row(+counts)  # without zero counts
-
-    def _rows_of(self, instance_uuids: Sequence[str]) -> dict[str, int]:
-        found = {uuid: self.held[uuid].host_id for uuid in instance_uuids if uuid in self.held}
-        return self.table.rows(found)
 
     def _in_memory(self, claim: Claim, sign: int) -> None:
         row = self.table.row(claim.host_id)

@@ -202,7 +202,9 @@ class ToozGroup:
         self._lock = threading.Lock()
         self._groups: dict[str, CellGroup] = {}
         self._doubted_until: dict[str, float] = {}
-        _check(self._coordinator("nowhere"))
+        backend = type(self._coordinator("nowhere"))
+        if backend.get_members is coordination.CoordinationDriver.get_members:
+            raise exception.Invalid("[servicegroup] url: this backend of tooz supports no groups")
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts, *, binary: str) -> Self:
@@ -303,11 +305,6 @@ def _options(url: str, *, down_time: float) -> dict[str, Any]:
     if "timeout" not in given:
         options["timeout"] = _NETWORK_SECONDS
     return {**options, "membership_timeout": seconds}
-
-
-def _check(coordinator: coordination.CoordinationDriver) -> None:
-    if type(coordinator).get_members is coordination.CoordinationDriver.get_members:
-        raise exception.Invalid("[servicegroup] url: this backend of tooz supports no groups")
 
 
 def _place(url: str) -> str:

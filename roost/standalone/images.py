@@ -230,18 +230,14 @@ def _editor(call: Call) -> Callable[[ImageMeta], ImageMeta]:
     """Return a function that applies the request's patch to an image."""
 
     def edit(image: ImageMeta) -> ImageMeta:
-        document = _document(image)
+        own = {name: getattr(image, name) for name in (*_KEPT, *_USUALLY)}
+        document = {**image.properties, **own}
         for operation in call.body:
             _apply(operation, document)
         image_schemas.WHOLE.check(document, minor=_OF_PATCH, what="body")
         return _checked(call, image, ImageMeta.of(**image.values() | _new_values(document)))
 
     return edit
-
-
-def _document(image: ImageMeta) -> dict[str, Any]:
-    own = {name: getattr(image, name) for name in (*_KEPT, *_USUALLY)}
-    return {**image.properties, **own}
 
 
 def _apply(operation: Mapping[str, Any], document: dict[str, Any]) -> None:

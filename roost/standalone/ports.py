@@ -1,7 +1,6 @@
 """Ports: those of servers, in the cells, and those that users created, in the API database."""
 
 import dataclasses
-import datetime
 import ipaddress
 import itertools
 import secrets
@@ -20,7 +19,7 @@ from roost.db.api.networks import Network
 from roost.db.api.ports import MadePort
 from roost.db.cell import ports as cell_ports
 from roost.db.cell.ports import PortRow
-from roost.db.engine import Session, retried
+from roost.db.engine import retried
 from roost.networks import LocalNetwork, cells_share, fixed_ip, may_be_given, random_mac
 from roost.standalone import network_schemas
 from roost.standalone import networks as standalone_networks
@@ -147,7 +146,7 @@ class Ports:
             ip=_address(asked, network),
             mac=mac.lower() if mac else "",
             instance_uuid=None,
-            created_at=self._now(),
+            created_at=self._dependencies.now(),
             admin_state_up=asked.get("admin_state_up", True),
         )
 
@@ -172,9 +171,6 @@ class Ports:
     def _has_mac(self, mac: str) -> bool:
         with self._dependencies.api_database.read() as session:
             return ports.has_mac(session, mac)
-
-    def _now(self) -> datetime.datetime:
-        return self._dependencies.now()
 
     def _free(self, network: LocalNetwork, draft: MadePort) -> Iterator[str]:
         """Yield addresses to try: the requested one, or a few at random, then every free one."""
@@ -208,7 +204,8 @@ class Ports:
     @retried
     def _create(self, port: MadePort, network: LocalNetwork) -> bool:
         with self._dependencies.api_database.begin() as session:
-            _hold(session, network)
+            if network.given_id is not None:  # configured networks need no lock
+                networks.hold(session, network.id)
             return ports.create(session, port)
 
     @retried
@@ -235,12 +232,6 @@ def _check_choices(call: Call, draft: MadePort, network: LocalNetwork) -> None:
 
 def _in_use(mac: str) -> exception.AddressInUse:
     return exception.AddressInUse(f"MAC address {mac} is in use: choose another, or none.")
-
-
-def _hold(session: Session, network: LocalNetwork) -> None:
-    """Lock the network against deletion; configured networks need no lock."""
-    if network.given_id is not None:
-        networks.hold(session, network.id)
 
 
 def _wanted(call: Call) -> dict[str, list[str]]:

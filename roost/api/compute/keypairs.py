@@ -245,8 +245,9 @@ class Keypairs:
         owner = _owner(call, call.query.one("user_id"))
         paged = call.version >= PAGES
         limit = pagination.limit(call, most=self._most) if paged else None
+        marker = call.query.one("marker") if paged else None
         with self._database.read() as session:
-            found = _page(session, owner, marker=_marker(call), limit=limit)
+            found = _page(session, owner, marker=marker, limit=limit)
         links = pagination.links(
             call,
             "keypairs",
@@ -304,10 +305,6 @@ def _owner(call: Call, named: str | None) -> str:
     owner = (named or own) if call.version >= OWNERS else own
     call.may_act_for(owner)
     return owner
-
-
-def _marker(call: Call) -> str | None:
-    return call.query.one("marker") if call.version >= PAGES else None
 
 
 def _page(session: Session, owner: str, *, marker: str | None, limit: int | None) -> list[Keypair]:

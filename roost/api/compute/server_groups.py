@@ -73,13 +73,10 @@ def full(group: ServerGroup, *, version: int) -> dict[str, Any]:
     if version >= OWNER:
         shown |= {"project_id": group.project_id, "user_id": group.user_id}
     if version >= RULES_SINCE:
-        return {**shown, "policy": group.policy, "rules": _rules(group)}
+        most = group.max_server_per_host
+        rules = {} if most is None else {"max_server_per_host": most}
+        return {**shown, "policy": group.policy, "rules": rules}
     return {**shown, "policies": [group.policy], "metadata": {}}
-
-
-def _rules(group: ServerGroup) -> dict[str, int]:
-    most = group.max_server_per_host
-    return {} if most is None else {"max_server_per_host": most}
 
 
 LOG = logging.getLogger(__name__)

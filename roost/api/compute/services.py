@@ -133,7 +133,8 @@ class Services:
         found = self._daemons.find(host=host, binary=binary)
         shown = self._views(found.seen, call)
         if call.version >= servers_views.SINCE and binary in (None, views.COMPUTE):
-            shown += [self._unreachable(one) for one in self._hosts_of(found.unavailable, host)]
+            hosts = self._hosts_of(found.unavailable, host)
+            shown += [servers_views.service(one, self._name(views.COMPUTE)) for one in hosts]
         if host in (None, views.SCHEDULERS) and binary in (None, views.SCHEDULER):
             shown.append(self._schedulers(call))
         return Answer({"services": [_as_asked(one, asked) for one in shown]})
@@ -177,7 +178,8 @@ class Services:
 
         :raises roost.exception.Conflict: when its host has servers, or holds claims
         """
-        seen = self._identified(call)
+        asked = call.params["service_id"]
+        seen = self._by_uuid(asked) if call.version >= views.UUIDS else self._by_number(asked)
         if seen.service.binary == views.COMPUTE:
             self._forget_host(call, seen)
         cell.forget_services(seen.cell, seen.service.host, binary=seen.service.binary)
@@ -216,11 +218,6 @@ class Services:
         with self._dependencies.api_database.read() as session:
             mapped = [one for one in cell_rows.list_hosts(session) if one.cell_uuid in unavailable]
         return [one.host for one in mapped if host in (None, one.host)]
-
-    def _identified(self, call: Call) -> ServiceState:
-        """Return the daemon that the path names: by its uuid, before 2.53 by its number."""
-        asked = call.params["service_id"]
-        return self._by_uuid(asked) if call.version >= views.UUIDS else self._by_number(asked)
 
     def _by_number(self, number: str) -> ServiceState:
         if not _NUMBER.fullmatch(number):
@@ -282,9 +279,6 @@ class Services:
             )
             for seen in found
         ]
-
-    def _unreachable(self, host: str) -> dict[str, Any]:
-        return servers_views.service(host, self._name(views.COMPUTE))
 
     def _name(self, binary: str) -> str:
         return self._names.get(binary, binary)

@@ -209,14 +209,10 @@ def _soft_deleted(call: Call) -> bool | None:
     """
     if "soft_deleted" in call.query and call.allows(policies.ALL_FILTERS):
         return call.query.flag("soft_deleted")
-    named = states.SOFT_DELETED in call.query.all("vm_state")
-    if named or _names_soft_deleted(call) or _deleted(call) is not False:
+    named = {*call.query.all("vm_state"), *(vm for vm, _ in _states(call) or [])}
+    if states.SOFT_DELETED in named or _deleted(call) is not False:
         return None
     return False
-
-
-def _names_soft_deleted(call: Call) -> bool:
-    return any(vm == states.SOFT_DELETED for vm, _ in _states(call) or [])
 
 
 def _each(call: Call, name: str) -> list[list[str]]:

@@ -133,12 +133,12 @@ def refused(
 
     :param action: its name in records and messages
     """
-    for_vm = {before.vm for before in states.MOVES if _may_begin(before, task)}
+    for_vm = {
+        before.vm
+        for before in states.MOVES
+        if states.may_follow(before, states.State(before.vm, task))
+    }
     state = f"vm_state {vm_state}"
     if vm_state in for_vm and task_state is not None:
         state = f"task_state {task_state}"
     return exception.Conflict(f"Cannot '{action}' instance {uuid} while it is in {state}")
-
-
-def _may_begin(before: states.State, task: str) -> bool:
-    return states.may_follow(before, states.State(before.vm, task))

@@ -29,7 +29,8 @@ def remove_host(deployment: Deployment, *, host: str, force: bool, as_json: bool
     if home is not None:
         _refuse_while_in_use(deployment, home, host, force=force)
     removed = _from_schedulers(deployment.answering_scheduler, host)
-    removed += _from_cell(home, host) if home is not None else []
+    if home is not None and cells_cell.forget_services(home, host, binary=COMPUTE):
+        removed.append(f"the services of cell {home.name}")
     removed += _from_api_level(deployment, host)
     if not removed:
         raise exception.NotFound(f"there is no host {host!r}; see roost-manage placement hosts")
@@ -68,11 +69,6 @@ def _from_schedulers(scheduler: SchedulerClient, host: str) -> list[str]:
     known = any(report.host == host for report in scheduler.all_hosts(context))
     scheduler.remove_host(context, host=host)
     return ["the schedulers"] if known else []
-
-
-def _from_cell(cell: Cell, host: str) -> list[str]:
-    gone = cells_cell.forget_services(cell, host, binary=COMPUTE)
-    return [f"the services of cell {cell.name}"] if gone else []
 
 
 def _from_api_level(deployment: Deployment, host: str) -> list[str]:

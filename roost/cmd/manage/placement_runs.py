@@ -100,6 +100,7 @@ def _split(text: str) -> list[str]:
 def _outlined(outline: Outline) -> dict[str, str]:
     few = outline.bound_peak > outline.hosts
     bound = f"mean {outline.bound_mean:,.1f}, peak {outline.bound_peak:,}"
+    reference = ", ".join(f"{name} {amount:g}" for name, amount in outline.reference.items())
     return {
         "hosts": f"{outline.hosts:,}",
         "VMs": f"{outline.vms:,} in {outline.requests:,} requests",
@@ -107,7 +108,7 @@ def _outlined(outline: Outline) -> dict[str, str]:
         "demand of the fleet, mean": _shares(outline.mean_demand),
         "demand of the fleet, peak": _shares(outline.peak_demand),
         "fewest hosts that could do": "more than there are" if few else bound,
-        "reference VM": _amounts(outline.reference),
+        "reference VM": reference,
     }
 
 
@@ -133,7 +134,3 @@ def _figures(summary: Summary) -> dict[str, str]:
 
 def _shares(shares: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {share:.1%}" for name, share in shares.items())
-
-
-def _amounts(amounts: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {amount:g}" for name, amount in amounts.items())

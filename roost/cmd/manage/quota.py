@@ -53,9 +53,10 @@ def show(deployment: Deployment, *, project: str, user: str | None, as_json: boo
 
 
 def _show_user(deployment: Deployment, project: str, user: str, *, as_json: bool) -> None:
+    defaults = {name: deployment.conf.quota[name] for name in rows.RESOURCES}
     with deployment.api_database.read() as session:
         has = rows.usage_of_user(session, project, user)
-        limits = rows.bounds(session, project, _defaults(deployment), user_id=user)
+        limits = rows.bounds(session, project, defaults, user_id=user)
     table = [{"resource": name, "has": has[name], "limit": limits[name]} for name in rows.RESOURCES]
     show_rows(table, ("resource", "has", "limit"), as_json=as_json)
 
@@ -100,7 +101,3 @@ def _table(found: dict[str, QuotaDifference]) -> list[dict[str, object]]:
         for name in rows.RESOURCES
         if used[name] != counted[name]
     ]
-
-
-def _defaults(deployment: Deployment) -> dict[str, int]:
-    return {name: deployment.conf.quota[name] for name in rows.RESOURCES}

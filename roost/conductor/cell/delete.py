@@ -85,16 +85,14 @@ class Deletion:
         :param why: why the host does not take part, for the log and the event
         """
         self._release(context, instance_uuid)
-        if self._delete_row(instance_uuid, [self._alone(why)]):
+        name = "cell-conductor.local_delete"
+        event = instant_event(name, host=self.host, result="Success", details=why)
+        if self._delete_row(instance_uuid, [event]):
             LOG.warning("%s: deleted without its host: %s", instance_uuid, why)
 
     def _release(self, context: RequestContext, instance_uuid: str) -> None:
         self.scheduler.release_claims(context, instance_uuids=[instance_uuid])
         self.outside_ports.free(instance_uuid)
-
-    def _alone(self, why: str) -> InstanceActionEvent:
-        name = "cell-conductor.local_delete"
-        return instant_event(name, host=self.host, result="Success", details=why)
 
     @retried
     def _delete_row(self, instance_uuid: str, events: Sequence[InstanceActionEvent]) -> bool:

@@ -36,7 +36,10 @@ def list_page(
         fitting = itertools.islice(_look(session, wanted, after), limit)
         query = query.where(_instances.c.uuid.in_([*fitting]))
     rows = session.execute(query.order_by(*_order(keys)))
-    return [_found(row, wanted) for row in rows]
+    return [
+        ListedInstance(row.uuid, _values(row, wanted), functools.partial(row_to_instance, row))
+        for row in rows
+    ]
 
 
 def _look(session: Session, wanted: Wanted, after: Sequence[Any] | None) -> Iterator[str]:
@@ -95,10 +98,6 @@ def _columns(wanted: Wanted) -> list[sa.ColumnElement[Any]]:
         return [*_instances.c]
     unread = sa.null().label(_instances.c.user_data.name)
     return [unread if column is _instances.c.user_data else column for column in _instances.c]
-
-
-def _found(row: sa.Row[Any], wanted: Wanted) -> ListedInstance:
-    return ListedInstance(row.uuid, _values(row, wanted), functools.partial(row_to_instance, row))
 
 
 def _values(row: sa.Row[Any], wanted: Wanted) -> list[Any]:

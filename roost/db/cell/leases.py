@@ -74,7 +74,8 @@ def renew(session: Session, held: Sequence[HeldLease], *, host: str, seconds: fl
     """
     until = clock.now(session) + datetime.timedelta(seconds=seconds)
     rows: dict[str, _Found] = {}
-    for chunk in _chunks(held):
+    for start in range(0, len(held), _AT_ONCE):
+        chunk = held[start : start + _AT_ONCE]
         session.execute(
             sa.update(_instances)
             .where(_here(host), sa.or_(*_matches(chunk)))
@@ -225,7 +226,3 @@ def _keeps(held: HeldLease, found: _Found | None, until: datetime.datetime) -> b
     if held.attempt is None:
         return found.task_state is None
     return found.vm_state != states.BUILDING and found.task_state != states.DELETING
-
-
-def _chunks(held: Sequence[HeldLease]) -> Iterable[Sequence[HeldLease]]:
-    return (held[start : start + _AT_ONCE] for start in range(0, len(held), _AT_ONCE))

@@ -11,10 +11,9 @@
 Cores, ram and disk are in the units of the trace. Defaults: disk 0, ratios 1, zone nova.
 """
 
-import itertools
 import json
 import pathlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -98,12 +97,8 @@ def read(path: pathlib.Path) -> list[HostKind]:
 
 def hosts_of(kinds: Sequence[HostKind]) -> HostColumns:
     """Return these hosts, all empty."""
-    numbered = itertools.count(1)
-    return HostColumns([_row(kind, number, next(numbered)) for kind, number in _each(kinds)])
-
-
-def _each(kinds: Sequence[HostKind]) -> Iterator[tuple[HostKind, int]]:
-    return ((kind, number) for kind in kinds for number in range(1, kind.count + 1))
+    each = ((kind, number) for kind in kinds for number in range(1, kind.count + 1))
+    return HostColumns([_row(kind, number, row) for row, (kind, number) in enumerate(each, 1)])
 
 
 def _refuse(constant: str) -> float:

@@ -89,11 +89,8 @@ _CELL = HeldCell._fields
 
 
 def _cell(values: dict[str, Any]) -> HeldCell:
-    return HeldCell(*[_frozen(values[name]) for name in _CELL])
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    given = (values[name] for name in _CELL)
+    return HeldCell._make(tuple(one) if isinstance(one, list) else one for one in given)
 
 
 def _plain(cell: HeldCell) -> dict[str, Any]:

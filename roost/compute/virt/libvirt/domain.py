@@ -90,16 +90,14 @@ class Domain:
         return element("features", *firmware.features(), *machine.features(self.virt_type))
 
     def _cpu(self) -> ET.Element | None:
-        machine = self.hardware.machine
+        machine, shape = self.hardware.machine, self.hardware.shape
         model = machine.cpu(self.cpu, self.virt_type)
-        return model.element(self._shape(), machine.addresses(), self.topology.seen())
+        topology = None if shape is None else shape.element()
+        return model.element(topology, machine.addresses(), self.topology.seen())
 
     def _tuning(self) -> ET.Element | None:
         found = [*self.hardware.tuning.of_cpus(), *self.topology.pins()]
         return element("cputune", *found) if found else None
-
-    def _shape(self) -> ET.Element | None:
-        return None if self.hardware.shape is None else self.hardware.shape.element()
 
     def _sleep(self) -> ET.Element:
         """Disable sleep states, from which no one would wake the guest."""
