@@ -7,7 +7,7 @@ nothing from other versions, for programs that send requests.
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from roost.api import faults, microversions, service_catalog
