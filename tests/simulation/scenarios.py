@@ -44,7 +44,6 @@ class Reef(Calm):
         super().__init__()
         self.at, self.failing = at, dict(failing or {})
         self.places: list[str] = []
-        self.known = 0  # of the places, the first so many are another scenario's
         self.watching = False
 
     def point(self, process: Mortal, what: str) -> None:
@@ -87,7 +86,7 @@ class User:
     """
 
     def __init__(self, world: World, reef: Reef) -> None:
-        self.world, self._reef = world, reef
+        self.world = world
         self.lenient = reef.at is not None
         self.kept: set[str] = set()
         self.gone: set[str] = set()
@@ -108,10 +107,6 @@ class User:
         if status == 202:
             self.kept.update(names)
         return names
-
-    def begin(self) -> None:
-        """Note that all until now is how another scenario goes, too."""
-        self._reef.known = len(self._reef.places)
 
     def put_away(self, name: str) -> None:
         """Delete a server that can be restored (one in ERROR cannot), and wait until it is."""
