@@ -18,6 +18,7 @@ from roost import exception
 from roost.compute.build import Build
 from roost.compute.leases import Lease
 from roost.compute.locks import Locks
+from roost.context import carried, current
 
 LOG = logging.getLogger(__name__)
 LAST_SECONDS: Final = 10.0  # for stopped builds to undo their steps and be handed back
@@ -123,7 +124,7 @@ class BuildQueue:
             return [entry.build for entry in waiting]
 
     def _work(self, build: Build) -> None:
-        with self._locks.hold(build.uuid):
+        with current(build.context), self._locks.hold(build.uuid):
             if not self._take_up(build):
                 return
             try:
@@ -214,7 +215,7 @@ class TaskQueue:
         :param key: identifies the work among that of this instance: it is not queued twice
         :param ahead: before all other queued work of this instance
         """
-        work = _Work(do, executor, key, lease)
+        work = _Work(carried(do), executor, key, lease)
         with self._changed:
             if self._draining:
                 LOG.info("instance %s: the host is stopping, the cell will resend", instance_uuid)

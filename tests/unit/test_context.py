@@ -24,7 +24,6 @@ def _caller(**values):
         is_admin_project=False,
         service_roles=["service"],
         service_catalog=_CATALOG,
-        overwrite=False,
         **_TOKENS,
         **values,
     )

@@ -17,7 +17,7 @@ from roost.conductor.cell.delete import Deletion
 from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.task_outcomes import TaskOutcomes
-from roost.context import RequestContext, project_context
+from roost.context import RequestContext, current, project_context
 from roost.db.cell import builds, leases, left_behind, stale_tasks
 from roost.db.cell.leases import ExpiredLease
 from roost.db.engine import Database, retried
@@ -159,8 +159,8 @@ def remedies(
 
 
 def _context(task: ExpiredLease) -> RequestContext:
-    """Return a context of the server's project, in whose name the sweeper continues."""
-    return project_context(task.project_id)
+    """Return the context of the request, in the name of the server's project."""
+    return project_context(task.project_id, request_id=task.request_id)
 
 
 _LEAVE_GUESTS: Final = (*states.BUILD_TASKS, states.DELETING)
@@ -221,15 +221,16 @@ class CellSweeper:
     def _take_up(self, tasks: Collection[ExpiredLease], down: Collection[str]) -> None:
         """Recover tasks of one kind; a timeout postpones the rest, which would time out, too."""
         for task in tasks:
-            try:
-                self._recover(task, down)
-            except exception.Timeout as error:
-                LOG.warning("%s and the rest: postponed: %s", task.instance_uuid, error.message)
-                return
-            except exception.RoostError as error:
-                LOG.warning("%s: postponed: %s", task.instance_uuid, error.message)
-            except Exception:
-                LOG.exception("%s: postponed", task.instance_uuid)
+            with current(_context(task)):
+                try:
+                    self._recover(task, down)
+                except exception.Timeout as error:
+                    LOG.warning("%s and the rest: postponed: %s", task.instance_uuid, error.message)
+                    return
+                except exception.RoostError as error:
+                    LOG.warning("%s: postponed: %s", task.instance_uuid, error.message)
+                except Exception:
+                    LOG.exception("%s: postponed", task.instance_uuid)
 
     def _recover(self, task: ExpiredLease, down: Collection[str]) -> None:
         remedy = self.remedies[task.task_state]

@@ -148,9 +148,7 @@ class TaskOutcomes:
 
     def resend(self, task: ExpiredLease) -> None:
         """Send a task to its host again; the host ignores a task that is over."""
-        with self.database.read() as session:
-            request_id = actions.request_under_way(session, task.instance_uuid)
-        context = project_context(task.project_id, request_id=request_id)
+        context = project_context(task.project_id, request_id=task.request_id)
         LOG.info("%s: sending %s the task %s again", task.instance_uuid, task.host, task.task_state)
         host = self.compute.on(str(task.host))
         send = host.do_task if task.task_state in states.LIFE_TASKS else host.change_power

@@ -87,7 +87,7 @@ def serve(bus):
 
 
 def context(**values):
-    return RequestContext(overwrite=False, **values)
+    return RequestContext(**values)
 
 
 def test_a_call_brings_back_what_the_manager_answers(bus, serve):
