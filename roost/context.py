@@ -35,6 +35,8 @@ _PUBLIC: Final = (
 )
 # Secret attributes, sent only to daemons that call other services for the caller.
 _ENTRUSTED: Final = ("auth_token", "service_catalog")
+# Attributes with an id that the log formats of oslo.log name without the suffix.
+_IDENTITY: Final = ("user", "project", "domain", "user_domain", "project_domain")
 # Sent even if empty, for daemons that expect them.
 _ALWAYS: Final = ("user_id", "project_id", "roles", "is_admin", "request_id", "global_request_id")
 
@@ -80,6 +82,11 @@ class RequestContext(context.RequestContext):
         if not self.is_admin_project:
             kept["is_admin_project"] = False
         return {**kept, "roles": list(self.roles or ())}
+
+    def get_logging_values(self) -> dict[str, Any]:
+        """Return the public attributes, also by the names in oslo.log's formats."""
+        named = {name: getattr(self, f"{name}_id") for name in _IDENTITY}
+        return super().get_logging_values() | named
 
     def to_wire(self) -> dict[str, Any]:
         """Return all values for :meth:`from_dict`, including the caller's secrets."""

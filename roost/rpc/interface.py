@@ -275,7 +275,9 @@ def _served(method: Callable[..., Any], kind: str, admission: AccessCheck) -> Ca
             _admit(admission, context, arguments)
             try:
                 if context.expired:
-                    raise exception.Timeout(f"{method.__name__} arrived after its caller's deadline")
+                    raise exception.Timeout(
+                        f"{method.__name__} arrived after its caller's deadline"
+                    )
                 _check_arguments(method.__name__, signature, arguments)
                 return method(context, **arguments)
             except exception.RoostError as error:
