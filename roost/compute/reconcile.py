@@ -311,7 +311,9 @@ class Reconciler:
         done = self.counts - before
         if done:
             counts = ", ".join(f"{many} {remedy.value}" for remedy, many in done.items())
-            LOG.warning("%s differed from its cell: %s", self._host.name, counts)
+            LOG.warning(
+                "guests of host %s differed from the rows of its cell: %s", self._host.name, counts
+            )
 
     def _look_after_networks(self) -> None:
         """Restore what guests are plugged into, and unplug guests that no longer exist."""
@@ -328,11 +330,13 @@ class Reconciler:
     def _unplug_leftover(self, uuid: str) -> None:
         if self._is_building(uuid) or self._host.virt.exists(uuid):
             return
-        LOG.warning("%s: its guest does not exist: unplugging its interfaces", uuid)
+        LOG.warning("[instance: %s] guest does not exist: unplugging its interfaces", uuid)
         try:
             self._host.unplug(uuid)
         except Exception:
-            LOG.exception("%s: its interfaces could not be unplugged; the next run retries", uuid)
+            LOG.exception(
+                "[instance: %s] interfaces could not be unplugged; the next run retries", uuid
+            )
 
     def _guests(self) -> Iterable[Guest]:
         """Yield the hypervisor's guests; those that it cannot describe without details."""
@@ -348,7 +352,7 @@ class Reconciler:
         except exception.NotFound:
             return None
         except Exception:
-            LOG.exception("the hypervisor cannot describe the guest %s", uuid)
+            LOG.exception("[instance: %s] hypervisor cannot describe the guest", uuid)
             return Guest(uuid, states.NOSTATE, vcpus=0, memory_mb=0)
 
     def _ask(
@@ -413,9 +417,9 @@ class Reconciler:
         except exception.Unavailable:
             raise
         except (exception.Conflict, exception.NotFound) as error:
-            LOG.info("%s needs no correction any more: %s", uuid, error.message)
+            LOG.info("[instance: %s] needs no correction any more: %s", uuid, error.message)
         except Exception:
-            LOG.exception("%s cannot be corrected: %s", uuid, decision.why)
+            LOG.exception("[instance: %s] cannot be corrected: %s", uuid, decision.why)
         else:
             self._send_outcome(context, uuid, decision)
 
@@ -480,7 +484,7 @@ class Reconciler:
     def _send_outcome(self, context: RequestContext, uuid: str, decision: GuestDecision) -> None:
         """Count and log the correction, and send a notification."""
         self.counts[decision.remedy] += 1
-        LOG.warning("%s: %s: %s", uuid, decision.remedy.value, decision.why)
+        LOG.warning("[instance: %s] %s: %s", uuid, decision.remedy.value, decision.why)
         finding = HostFinding(
             host=self._host.name,
             instance_uuid=uuid,
@@ -490,4 +494,4 @@ class Reconciler:
         try:
             self._host.conductor.report_finding(context, finding=finding)
         except exception.Unavailable as error:
-            LOG.info("no notification was sent about %s: %s", uuid, error.message)
+            LOG.info("[instance: %s] could not notify of the correction: %s", uuid, error.message)

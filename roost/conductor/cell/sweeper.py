@@ -100,7 +100,7 @@ class Deletes:
         if task.host is None:
             self._finish_alone(task, why="it is on no host")
             return
-        LOG.info("%s: sending the delete request to %s again", task.instance_uuid, task.host)
+        LOG.info("[instance: %s] delete resent to %s", task.instance_uuid, task.host)
         self.compute.on(task.host).terminate_instance(
             _context(task), instance_uuid=task.instance_uuid
         )
@@ -211,7 +211,7 @@ class CellSweeper:
         with self.database.read() as session:
             waiting = stale_tasks.count(session, seconds=self.stale_seconds)
         if waiting > self._waiting:
-            LOG.warning(
+            LOG.error(
                 "%d tasks wait for an operator: no cell-conductor was up for long, or a backup was"
                 " restored; see roost-manage cell held-tasks, and cell after-restore before it",
                 waiting,
@@ -225,12 +225,16 @@ class CellSweeper:
                 try:
                     self._recover(task, down)
                 except exception.Timeout as error:
-                    LOG.warning("%s and the rest: postponed: %s", task.instance_uuid, error.message)
+                    LOG.warning("[instance: %s] %s postponed, and all others: %s",
+                                task.instance_uuid, task.task_state, error.message)  # fmt: skip
                     return
                 except exception.RoostError as error:
-                    LOG.warning("%s: postponed: %s", task.instance_uuid, error.message)
+                    LOG.warning("[instance: %s] %s postponed: %s",
+                                task.instance_uuid, task.task_state, error.message)  # fmt: skip
                 except Exception:
-                    LOG.exception("%s: postponed", task.instance_uuid)
+                    LOG.exception(
+                        "[instance: %s] %s postponed", task.instance_uuid, task.task_state
+                    )
 
     def _recover(self, task: ExpiredLease, down: Collection[str]) -> None:
         remedy = self.remedies[task.task_state]

@@ -234,7 +234,9 @@ class BootService:
         except exception.NotFound:  # that cell was deleted
             return False
         except exception.RoostError as error:
-            LOG.warning("%s: waits for the cell that may have it: %s", task.uuid, error.message)
+            LOG.warning(
+                "[instance: %s] waits for the cell that may have it: %s", task.uuid, error.message
+            )
             return True
         if found is not None:
             _carry_out(ADOPT, task)
@@ -301,6 +303,9 @@ class BootTask:
     @property
     def boots(self) -> BootService:
         return self.work.boots
+
+    def __str__(self) -> str:
+        return f"[instance: {self.uuid}] placement"
 
     @retried
     def is_ours(self) -> bool:
@@ -420,7 +425,7 @@ def point_mapping_to_cell(task: BootTask) -> None:
 
 def hand_to_compute(task: PlacedInstance) -> None:
     """Cast to the host, which owns the build from here on; a lost cast is sent again."""
-    LOG.info("%s: placed on %s in cell %s", task.uuid, task.host, task.cell.name)
+    LOG.info("[instance: %s] build sent to %s in cell %s", task.uuid, task.host, task.cell.name)
     try:
         task.cell.compute.on(task.host).build_and_run_instance(
             task.work.context,
@@ -429,7 +434,10 @@ def hand_to_compute(task: PlacedInstance) -> None:
             selection=task.chosen,
         )
     except exception.RoostError as error:
-        LOG.warning("%s: not sent to %s yet: %s", task.uuid, task.host, error.message)
+        LOG.warning(
+            "[instance: %s] cast of the build to host %s failed, the sweeper resends it: %s",
+            task.uuid, task.host, error.message,
+        )  # fmt: skip
 
 
 def find_cell0(task: Cell0Record) -> None:
@@ -450,7 +458,7 @@ def record_in_cell0(task: Cell0Record) -> None:
             actions.start(session, _create_action(build_request, task.events))
             actions.add_events(session, task.uuid, [], finish=True, message=task.why.message)
         task.created = True
-    LOG.info("%s: %s", task.uuid, task.why.line)
+    LOG.warning("[instance: %s] build failed for good: %s", task.uuid, task.why.line)
 
 
 def _check_ours(task: BootTask) -> None:
@@ -488,13 +496,13 @@ def _carry_out(flow: Flow[T], task: T) -> exception.RoostError | None:
     try:
         flow(task)
     except LeaseTaken as error:
-        LOG.info("%s: %s", task.uuid, error.message)
+        LOG.info("[instance: %s] not placed: %s", task.uuid, error.message)
         return error
     except exception.RoostError as error:
-        LOG.warning("%s: not placed, will be tried again: %s", task.uuid, error.message)
+        LOG.warning("[instance: %s] not placed, will be tried again: %s", task.uuid, error.message)
         return error
     except Exception:
-        LOG.exception("%s: not placed, will be tried again", task.uuid)
+        LOG.exception("[instance: %s] not placed, will be tried again", task.uuid)
     return None
 
 
