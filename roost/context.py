@@ -1,7 +1,9 @@
 """The context of a request: caller, request id, deadline. Sent with every RPC message."""
 
-from collections.abc import Sequence
-from typing import Any, Final, Self
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, ParamSpec, Self, TypeVar
 
 from oslo_context import context
 
@@ -33,6 +35,8 @@ _PUBLIC: Final = (
 )
 # Secret attributes, sent only to daemons that call other services for the caller.
 _ENTRUSTED: Final = ("auth_token", "service_catalog")
+# Attributes with an id that the log formats of oslo.log name without the suffix.
+_IDENTITY: Final = ("user", "project", "domain", "user_domain", "project_domain")
 # Sent even if empty, for daemons that expect them.
 _ALWAYS: Final = ("user_id", "project_id", "roles", "is_admin", "request_id", "global_request_id")
 
@@ -52,6 +56,8 @@ class RequestContext(context.RequestContext):
 
     ``caller`` is the authenticated sender of the message that this context came with. It is not
     sent on.
+
+    Making one does not change what the thread logs: see :func:`current`.
     """
 
     def __init__(
@@ -66,6 +72,9 @@ class RequestContext(context.RequestContext):
         self.service_catalog = list(service_catalog or ())
         self.caller: MessageSender = OURSELVES
 
+    def update_store(self) -> None:
+        """Do nothing, where oslo.context would make this the current context for good."""
+
     def to_dict(self) -> dict[str, Any]:
         """Return the public attributes of the caller."""
         public = {name: getattr(self, name) for name in _PUBLIC}
@@ -73,6 +82,11 @@ class RequestContext(context.RequestContext):
         if not self.is_admin_project:
             kept["is_admin_project"] = False
         return {**kept, "roles": list(self.roles or ())}
+
+    def get_logging_values(self) -> dict[str, Any]:
+        """Return the public attributes, also by the names in oslo.log's formats."""
+        named = {name: getattr(self, f"{name}_id") for name in _IDENTITY}
+        return super().get_logging_values() | named
 
     def to_wire(self) -> dict[str, Any]:
         """Return all values for :meth:`from_dict`, including the caller's secrets."""
@@ -98,7 +112,7 @@ class RequestContext(context.RequestContext):
         left = _seconds(values.get("seconds_left"))
         received = values.get("received_at", boot_clock())
         deadline = None if left is None else received + left
-        return cls(deadline=deadline, overwrite=False, **known, **kwargs)
+        return cls(deadline=deadline, **known, **kwargs)
 
     @staticmethod
     def stamp(values: Any) -> None:
@@ -135,7 +149,7 @@ def _seconds(value: Any) -> float | None:
 
 def admin_context(request_id: str | None = None) -> RequestContext:
     """Return the context of a daemon's own work: sweepers, reports, periodic tasks."""
-    return RequestContext(is_admin=True, roles=["admin"], request_id=request_id, overwrite=False)
+    return RequestContext(is_admin=True, roles=["admin"], request_id=request_id)
 
 
 def project_context(
@@ -151,5 +165,36 @@ def project_context(
         roles=["member", "reader"],
         request_id=request_id,
         is_admin=False,
-        overwrite=False,
     )
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def set_current(found: context.RequestContext | None) -> None:
+    """Let oslo.log name this request in the lines of this thread; None: no request."""
+    context._request_store.context = found  # noqa: SLF001 - oslo.context cannot clear it
+
+
+@contextlib.contextmanager
+def current(found: context.RequestContext | None) -> Iterator[None]:
+    """Let the lines of this thread name a request until the block ends."""
+    before = context.get_current()
+    set_current(found)
+    try:
+        yield
+    finally:
+        set_current(before)
+
+
+def carried(work: Callable[P, T]) -> Callable[P, T]:
+    """Return ``work`` for another thread, whose lines name this thread's request meanwhile."""
+    found = context.get_current()
+
+    @functools.wraps(work)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        with current(found):
+            return work(*args, **kwargs)
+
+    return run

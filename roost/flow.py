@@ -58,7 +58,7 @@ class Flow(Generic[W]):
             try:
                 self.run(step.do, work)
             except Exception:
-                LOG.info("%s: %s failed, undoing", self.name, step.name)
+                LOG.debug("%s: %s failed, undoing", work, step.name)
                 self._undo(reversed(begun), work)
                 raise
 
@@ -69,6 +69,6 @@ class Flow(Generic[W]):
             try:
                 self.run(step.undo, work)
             except exception.RoostError as error:
-                LOG.warning("%s: could not undo %s: %s", self.name, step.name, error.message)
+                LOG.warning("%s: could not undo %s: %s", work, step.name, error.message)
             except Exception:
-                LOG.exception("%s: could not undo %s", self.name, step.name)
+                LOG.exception("%s: could not undo %s", work, step.name)

@@ -45,8 +45,7 @@ def a_uuid() -> str:
 
 def a_context(**values: Any) -> RequestContext:
     return RequestContext(
-        **{"user_id": "user", "project_id": "project", "roles": ["member"], "overwrite": False}
-        | values
+        **{"user_id": "user", "project_id": "project", "roles": ["member"]} | values
     )
 
 

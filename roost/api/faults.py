@@ -83,7 +83,7 @@ def _known_kind(
         _accident(req, resp, error, params)
         return
     if status > _UNKNOWN:
-        LOG.warning("%s %s: %s: %s", req.method, req.path, error.code, error.message)
+        LOG.warning("%s %s answered %d: %s", req.method, req.path, status, error.message)
     resp.status = status
     resp.media = body(status, _for_users(error, status))
     if status in WAITING:
@@ -115,6 +115,6 @@ def _accident(
     req: falcon.Request, resp: falcon.Response, error: Exception, _params: dict[str, Any]
 ) -> None:
     request_id = getattr(req.context, "request_id", "unknown")
-    LOG.error("%s %s failed [%s]", req.method, req.path, request_id, exc_info=error)
+    LOG.error("%s %s failed", req.method, req.path, exc_info=error)
     resp.status = _UNKNOWN
     resp.media = body(_UNKNOWN, f"Unexpected API error. The request's id is {request_id}.")

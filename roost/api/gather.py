@@ -10,6 +10,7 @@ from typing import Final, Generic, TypeVar
 
 from roost import exception
 from roost.cells import Cell
+from roost.context import carried
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -42,7 +43,7 @@ class Gatherer:
         Raises what ``work`` raises, except :class:`roost.exception.Unavailable`.
         """
         asked = [
-            (cell, self._executor.submit(work, cell) if cell.is_readable else None)
+            (cell, self._executor.submit(carried(work), cell) if cell.is_readable else None)
             for cell in cells
         ]
         until = time.monotonic() + self._timeout

@@ -83,7 +83,7 @@ class Keystone:
             "global_request_id": req.context.global_request_id,
         }
         if req.path in self._open_paths:
-            req.context.caller = RequestContext(is_admin=False, overwrite=False, **ids)
+            req.context.caller = RequestContext(is_admin=False, **ids)
             return
         found = req.env.get(_IDENTITY) or self._ask_of(req.env)
         if isinstance(found, exception.RoostError):
@@ -148,7 +148,6 @@ class Keystone:
             is_admin=False,
             is_admin_project=user.is_admin_project,
             service_catalog=_catalog(user),
-            overwrite=False,
             **ids,
         )
         made.is_admin = self._policy.is_admin(made)

@@ -12,7 +12,7 @@ import falcon
 
 from roost import exception
 from roost.api import microversions
-from roost.context import RequestContext
+from roost.context import RequestContext, set_current
 
 _REQUEST_ID: Final = re.compile(r"req-[0-9a-fA-F-]{36}", re.ASCII)
 _UNSAFE: Final = re.compile(r"[^\x20-\x7e]")
@@ -25,7 +25,10 @@ REQUEST_ID_HEADERS: Final = ("x-openstack-request-id", "x-compute-request-id")
 
 
 class RequestIds:
-    """Gives each request an id, and keeps the global id that a calling service gave it."""
+    """Gives each request an id, keeps the global id that a calling service gave it, and logs both.
+
+    The lines name the user, too, as soon as the user is authenticated and a route is found.
+    """
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         req.context.request_id = f"req-{uuid.uuid4()}"
@@ -33,6 +36,14 @@ class RequestIds:
         req.context.global_request_id = given if _REQUEST_ID.fullmatch(given) else None
         for header in REQUEST_ID_HEADERS:
             resp.set_header(header, req.context.request_id)
+        ids = req.context.request_id, req.context.global_request_id
+        set_current(RequestContext(request_id=ids[0], global_request_id=ids[1]))
+
+    def process_resource(self, req: falcon.Request, *_: Any) -> None:
+        set_current(req.context.caller)
+
+    def process_response(self, *_: Any) -> None:
+        set_current(None)
 
 
 class Slashes:
@@ -109,7 +120,6 @@ class NoAuth:
             roles=["admin", "member", "reader"] if is_admin else ["member", "reader"],
             request_id=req.context.request_id,
             global_request_id=req.context.global_request_id,
-            overwrite=False,
         )
 
     def caller(self, environ: Mapping[str, Any]) -> str:

@@ -257,7 +257,10 @@ class Cell:
             self.compute.on(host).terminate_instance(context, instance_uuid=instance_uuid)
         except exception.Unavailable as error:
             LOG.warning(
-                "%s: host %s did not get the delete request yet: %s", instance_uuid, host, error
+                "[instance: %s] cast of the delete to host %s failed, the sweeper resends it: %s",
+                instance_uuid,
+                host,
+                error,
             )
 
 
@@ -301,7 +304,10 @@ def _begin(
         try:
             cell.compute.on(host).change_power(context, instance_uuid=uuid, task=task)
         except exception.Unavailable as error:
-            LOG.warning("%s: host %s did not get the task %s yet: %s", uuid, host, task, error)
+            LOG.warning(
+                "[instance: %s] cast of %s to host %s failed, the sweeper resends it: %s",
+                uuid, task, host, error,
+            )  # fmt: skip
     return True
 
 

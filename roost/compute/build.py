@@ -116,7 +116,7 @@ class Build:
         return NoLongerWanted(why)
 
     def __str__(self) -> str:
-        return f"instance {self.uuid} (attempt {self.instance.attempt})"
+        return f"[instance: {self.uuid}] build (attempt {self.instance.attempt})"
 
 
 Do = Callable[[Build], None]
@@ -183,9 +183,9 @@ def hand_back(build: Build, why: str, *, reschedulable: bool, for_user: str | No
         events=build.timeline.events,
     )
     try:
-        build.host.patience.retry(f"handing back {build}", send, stopping=build.host.stopping)
+        build.host.patience.retry(f"{build}: hand back", send, stopping=build.host.stopping)
     except exception.Unavailable as error:
-        LOG.error("%s could not be handed back: %s", build, error.message)  # noqa: TRY400
+        LOG.warning("%s could not be handed back: %s", build, error.message)
 
 
 def _count_failure(build: Build, *, reschedulable: bool) -> None:
@@ -300,7 +300,7 @@ def network(build: Build) -> None:
         return
     allocate = functools.partial(build.host.networks.allocate, build.context, build.instance)
     try:
-        build.network_info = _retry(build, "networks of", allocate)
+        build.network_info = _retry(build, "networks", allocate)
     except exception.Conflict as error:
         raise build.unwanted(error.message) from error
 
@@ -308,7 +308,7 @@ def network(build: Build) -> None:
 def _retry(build: Build, what: str, send: Callable[[], T]) -> T:
     """Retry until there is an answer or the build must end: a conductor may die during a call."""
     try:
-        return build.host.patience.retry(f"{what} {build}", send, stopping=build.stopped)
+        return build.host.patience.retry(f"{build}: {what}", send, stopping=build.stopped)
     except exception.Unavailable:
         build.check_stopped()
         raise
@@ -386,12 +386,13 @@ def announce(build: Build) -> None:
             return
         if not _wait_for_verdict(build, send):
             return
+    LOG.info("%s is done on %s", build, build.host.name)
     build.host.note_announced(build.uuid)
 
 
 def _retry_outcome(build: Build, send: Callable[[], None]) -> None:
     try:
-        build.host.patience.retry(f"announcing {build}", send, stopping=build.stopped)
+        build.host.patience.retry(f"{build}: announce", send, stopping=build.stopped)
     except exception.Unavailable as error:
         if not build.wanted:
             raise NoLongerWanted("it is being deleted, or is elsewhere") from error
@@ -399,8 +400,8 @@ def _retry_outcome(build: Build, send: Callable[[], None]) -> None:
 
 
 def _leave(build: Build, error: exception.RoostError) -> None:
-    LOG.error(
-        "%s is on %s, but could not be reported to its cell; the guest is left as it is: %s",
+    LOG.warning(
+        "%s could not be reported to its cell by %s; the guest stays as it is: %s",
         build,
         build.host.name,
         error.message,
@@ -412,7 +413,9 @@ def _wait_for_verdict(build: Build, send: Callable[[], None]) -> bool:
 
     :returns: False when the daemon is stopping before there is an answer
     """
-    LOG.warning("%s may be on another host: its guest is stopped until the cell answers", build)
+    LOG.warning(
+        "%s: instance may be on another host; its guest is stopped until the cell answers", build
+    )
     build.still = True
     build.stopped.clear()
     if not build.wanted or build.host.stopping.is_set():  # set before clear(): set it again

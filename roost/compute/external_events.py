@@ -59,13 +59,24 @@ class News:
     def take(self, context: RequestContext, events: Sequence[ExternalEvent]) -> None:
         """Handle each event; one that fails does not stop the others."""
         for event in sorted(events, key=_may_wait):
-            LOG.info("%s: %s %s %s", event.instance_uuid, event.name, event.tag, event.status)
+            LOG.info(
+                "[instance: %s] external event %s %s %s",
+                event.instance_uuid,
+                event.name,
+                event.tag,
+                event.status,
+            )
             try:
                 self._handlers.get(str(event.name), _nothing)(context, event)
             except exception.RoostError as error:
-                LOG.warning("%s: %s: %s", event.instance_uuid, event.name, error.message)
+                LOG.warning(
+                    "[instance: %s] external event %s failed: %s",
+                    event.instance_uuid, event.name, error.message,
+                )  # fmt: skip
             except Exception:
-                LOG.exception("%s: %s", event.instance_uuid, event.name)
+                LOG.exception(
+                    "[instance: %s] external event %s failed", event.instance_uuid, event.name
+                )
 
     def _when_free(self, handle: Handle) -> Handle:
         def put(context: RequestContext, event: ExternalEvent) -> None:
@@ -97,7 +108,7 @@ class News:
 
 
 def _nothing(_context: RequestContext, event: ExternalEvent) -> None:
-    LOG.debug("%s: no handler for %s", event.instance_uuid, event.name)
+    LOG.debug("[instance: %s] external event %s has no handler", event.instance_uuid, event.name)
 
 
 def _may_wait(event: ExternalEvent) -> bool:
@@ -156,6 +167,6 @@ class NetworkHealer:
             except exception.Unavailable:
                 raise
             except exception.RoostError as error:
-                LOG.warning("%s: its ports cannot be refreshed: %s", uuid, error.message)
+                LOG.warning("[instance: %s] ports cannot be refreshed: %s", uuid, error.message)
                 return
         self._known[uuid] = info

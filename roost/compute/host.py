@@ -60,7 +60,7 @@ class Host:
         try:
             self.virt.note_announced(instance_uuid)
         except Exception:
-            LOG.exception("%s: its guest could not be marked as announced", instance_uuid)
+            LOG.exception("[instance: %s] guest could not be marked as announced", instance_uuid)
 
 
 def load_virt(conf: cfg.ConfigOpts) -> VirtDriver:

@@ -118,7 +118,7 @@ class Lease:
     def is_over(self) -> bool:
         """Return whether the lease has ended, or is about to; it stays so until :meth:`resume`."""
         if not self.lost and self.until is not None and self.keeper.clock() >= self.until:
-            LOG.warning("%s: the lease on it could not be renewed in time", self.instance_uuid)
+            LOG.warning("[instance: %s] lease could not be renewed in time", self.instance_uuid)
             self.lost = True
         return self.lost
 
@@ -222,6 +222,6 @@ class LeaseKeeper:
 
     def _end(self, lease: Lease) -> None:
         if not lease.lost:
-            LOG.info("%s: the work on it is no longer this host's", lease.instance_uuid)
+            LOG.info("[instance: %s] work is no longer this host's", lease.instance_uuid)
         lease.lost = True
         lease.on_loss(gone=True)

@@ -285,7 +285,9 @@ class ComputeManager:
 
     def _terminate(self, context: RequestContext, instance_uuid: str) -> None:
         if not delete.is_due(self._host, context=context, instance_uuid=instance_uuid):
-            LOG.warning("instance %s is not being deleted on this host: ignored", instance_uuid)
+            LOG.warning(
+                "[instance: %s] delete ignored: it is not being deleted on this host", instance_uuid
+            )
             return
         self._host.tracker.ending(instance_uuid)
         self._builds.cancel(instance_uuid)
@@ -335,7 +337,7 @@ class ComputeManager:
     ) -> None:
         kind = KINDS.get(task)
         if kind is None:
-            LOG.warning("instance %s: unknown task %s", instance_uuid, task)
+            LOG.warning("[instance: %s] unknown task %s", instance_uuid, task)
             return
         lease = self._lease(instance_uuid, kind.family)
 

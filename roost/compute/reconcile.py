@@ -168,7 +168,9 @@ class Reconciler:
         done = self.counts - before
         if done:
             counts = ", ".join(f"{many} {correction.value}" for correction, many in done.items())
-            LOG.warning("%s differed from its cell: %s", self._host.name, counts)
+            LOG.warning(
+                "guests of host %s differed from the rows of its cell: %s", self._host.name, counts
+            )
 
     def _look_after_networks(self) -> None:
         """Restore what guests are plugged into, and unplug guests that no longer exist."""
@@ -185,11 +187,13 @@ class Reconciler:
     def _unplug_leftover(self, uuid: str) -> None:
         if self._is_building(uuid) or self._host.virt.exists(uuid):
             return
-        LOG.warning("%s: its guest does not exist: unplugging its interfaces", uuid)
+        LOG.warning("[instance: %s] guest does not exist: unplugging its interfaces", uuid)
         try:
             self._host.unplug(uuid)
         except Exception:
-            LOG.exception("%s: its interfaces could not be unplugged; the next run retries", uuid)
+            LOG.exception(
+                "[instance: %s] interfaces could not be unplugged; the next run retries", uuid
+            )
 
     def _find(self, uuid: str) -> Guest | None:
         """Return a guest; without details when the hypervisor cannot describe it."""
@@ -198,7 +202,7 @@ class Reconciler:
         except exception.NotFound:
             return None
         except Exception:
-            LOG.exception("the hypervisor cannot describe the guest %s", uuid)
+            LOG.exception("[instance: %s] hypervisor cannot describe the guest", uuid)
             return Guest(uuid, states.NOSTATE, vcpus=0, memory_mb=0)
 
     def _ask(
@@ -263,9 +267,9 @@ class Reconciler:
         except exception.Unavailable:
             raise
         except (exception.Conflict, exception.NotFound) as error:
-            LOG.info("%s needs no correction any more: %s", uuid, error.message)
+            LOG.info("[instance: %s] needs no correction any more: %s", uuid, error.message)
         except Exception:
-            LOG.exception("%s cannot be corrected: %s", uuid, decision.why)
+            LOG.exception("[instance: %s] cannot be corrected: %s", uuid, decision.why)
         else:
             self._send_outcome(context, uuid, decision)
 
@@ -330,7 +334,7 @@ class Reconciler:
     def _send_outcome(self, context: RequestContext, uuid: str, decision: GuestDecision) -> None:
         """Count and log the correction, and send a notification."""
         self.counts[decision.correction] += 1
-        LOG.warning("%s: %s: %s", uuid, decision.correction.value, decision.why)
+        LOG.warning("[instance: %s] %s: %s", uuid, decision.correction.value, decision.why)
         finding = HostFinding(
             host=self._host.name,
             instance_uuid=uuid,
@@ -340,4 +344,4 @@ class Reconciler:
         try:
             self._host.conductor.report_finding(context, finding=finding)
         except exception.Unavailable as error:
-            LOG.info("no notification was sent about %s: %s", uuid, error.message)
+            LOG.info("[instance: %s] could not notify of the correction: %s", uuid, error.message)

@@ -294,7 +294,7 @@ class ResourceTracker:
 
     def _settle_by(self, uuid: str, row: _Entry | None) -> None:
         if row is None:
-            LOG.info("instance %s does not belong on this host any more", uuid)
+            LOG.info("[instance: %s] does not belong on this host any more", uuid)
             del self._entries[uuid]
         elif row.stage is not Stage.EXPECTED and self._entries[uuid].stage is Stage.EXPECTED:
             self._entries[uuid] = row

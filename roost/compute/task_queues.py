@@ -18,6 +18,7 @@ from roost import exception
 from roost.compute.build import Build
 from roost.compute.leases import Lease
 from roost.compute.locks import Locks
+from roost.context import carried, current
 
 LOG = logging.getLogger(__name__)
 LAST_SECONDS: Final = 10.0  # for stopped builds to undo their steps and be handed back
@@ -123,13 +124,13 @@ class BuildQueue:
             return [entry.build for entry in waiting]
 
     def _work(self, build: Build) -> None:
-        with self._locks.hold(build.uuid):
+        with current(build.context), self._locks.hold(build.uuid):
             if not self._take_up(build):
                 return
             try:
                 self._run(build)
             except Exception:
-                LOG.exception("%s failed unexpectedly", build)
+                LOG.exception("%s failed", build)
             finally:
                 with self._changed:
                     self._forget(build)
@@ -214,14 +215,16 @@ class TaskQueue:
         :param key: identifies the work among that of this instance: it is not queued twice
         :param ahead: before all other queued work of this instance
         """
-        work = _Work(do, executor, key, lease)
+        work = _Work(carried(do), executor, key, lease)
         with self._changed:
             if self._draining:
-                LOG.info("instance %s: the host is stopping, the cell will resend", instance_uuid)
+                LOG.info(
+                    "[instance: %s] host is stopping, the sweeper resends the task", instance_uuid
+                )
                 return
             works = self._works.setdefault(instance_uuid, collections.deque())
             if any(each.key == key for each in self._waiting(instance_uuid)):
-                LOG.info("instance %s: this task is queued already", instance_uuid)
+                LOG.info("[instance: %s] task is queued already", instance_uuid)
                 return
             if ahead:
                 works.insert(1 if instance_uuid in self._running else 0, work)
@@ -260,9 +263,11 @@ class TaskQueue:
         try:
             work.do()
         except exception.RoostError as error:
-            LOG.warning("instance %s: %s: %s", instance_uuid, error.code, error.message)
+            LOG.warning(
+                "[instance: %s] task failed: %s: %s", instance_uuid, error.code, error.message
+            )
         except Exception:
-            LOG.exception("instance %s: unexpected failure", instance_uuid)
+            LOG.exception("[instance: %s] task failed", instance_uuid)
         finally:
             with self._changed:
                 self._running.discard(instance_uuid)

@@ -248,7 +248,9 @@ class ConsoleProxy:
         for session in current:
             expired = self._settings.ends_with_token and session.target.until <= now
             if expired or session.target.digest in missing:
-                LOG.info("instance %s: its console is closed", session.target.instance_uuid)
+                LOG.info(
+                    "[instance: %s] console token revoked or expired", session.target.instance_uuid
+                )
                 session.end()
 
     def _open(self) -> list[ConsoleSession]:
@@ -316,7 +318,9 @@ class ConsoleProxy:
         try:
             console = sessions.connect(target, caller.token)
         except exception.Unavailable as error:
-            LOG.warning("instance %s: %s", target.instance_uuid, error.message)
+            LOG.warning(
+                "[instance: %s] console unavailable: %s", target.instance_uuid, error.message
+            )
             caller.close(_FAILED, "The console cannot be reached.")
             return
         self._run(ConsoleSession(target, caller, console, idle=self._settings.idle_seconds))
@@ -327,15 +331,15 @@ class ConsoleProxy:
             self._sessions.add(session)
             if self._stopping.is_set():
                 session.end()
-        LOG.info("instance %s: its %s console is open", target.instance_uuid, target.kind)
+        LOG.info("[instance: %s] %s console is open", target.instance_uuid, target.kind)
         try:
             session.run()
         except Exception:
-            LOG.exception("instance %s: its console failed", target.instance_uuid)
+            LOG.exception("[instance: %s] console failed", target.instance_uuid)
         finally:
             with self._lock:
                 self._sessions.discard(session)
-            LOG.info("instance %s: its %s console is closed", target.instance_uuid, target.kind)
+            LOG.info("[instance: %s] %s console is closed", target.instance_uuid, target.kind)
 
 
 def _page(web: Mapping[str, pathlib.Path], request: Request) -> Response:

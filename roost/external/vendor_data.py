@@ -88,7 +88,7 @@ class VendorServices:
                     f"The vendor data {name!r} is unavailable.", why=str(error)
                 ) from error
             uuid = question.get("instance-id")
-            LOG.warning("vendor data %r for instance %s is unavailable: %s", name, uuid, error)
+            LOG.warning("[instance: %s] vendor data %r is unavailable: %s", uuid, name, error)
             return {}
 
     def _post(self, url: str, question: Mapping[str, Any]) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, Final
 import falcon
 
 from roost import exception
+from roost.context import RequestContext, set_current
 from roost.metadata import documents
 from roost.metadata.guests import Guests
 from roost.metadata.identity import CallerIdentity
@@ -96,19 +97,20 @@ class _Record:
         req.context.request_id = f"req-{uuid.uuid4()}"
         req.context.caller = None
         resp.set_header(REQUEST_ID, req.context.request_id)
+        set_current(RequestContext(request_id=req.context.request_id))
 
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, _resource: object, _ok: bool
     ) -> None:
         LOG.info(
-            "%s %s %r of instance %s from %s: %s",
-            req.context.request_id,
+            "[instance: %s] %s %r from %s: %s",
+            req.context.caller,
             req.method,
             req.path[:255],
-            req.context.caller,
             req.remote_addr,
             resp.status_code,
         )
+        set_current(None)
 
 
 def _known_kind(
@@ -119,7 +121,7 @@ def _known_kind(
         _accident(req, resp, error, _params)
         return
     level = logging.WARNING if status in _WARNED else logging.DEBUG
-    LOG.log(level, "%s: %s %s", req.context.request_id, error.message, error.details or "")
+    LOG.log(level, "%s %s", error.message, error.details or "")
     _refuse(resp, status, error.message)
 
 
@@ -131,7 +133,7 @@ def _falcon_error(
 
 
 def _accident(req: falcon.Request, resp: falcon.Response, error: Exception, _params: Any) -> None:
-    LOG.error("%s failed", req.context.request_id, exc_info=error)
+    LOG.error("%s %s failed", req.method, req.path[:255], exc_info=error)
     _refuse(resp, 500, "")
 
 

@@ -19,7 +19,7 @@ import oslo_messaging as messaging
 
 from roost import exception
 from roost.callers import Callers, Level
-from roost.context import RequestContext
+from roost.context import RequestContext, current
 from roost.rpc.access import AccessCheck, names
 
 LOG = logging.getLogger(__name__)
@@ -271,17 +271,20 @@ def _served(method: Callable[..., Any], kind: str, admission: AccessCheck) -> Ca
 
     @functools.wraps(method)
     def serve(context: RequestContext, **arguments: Any) -> Any:
-        _admit(admission, context, arguments)
-        try:
-            if context.expired:
-                raise exception.Timeout(f"{method.__name__} arrived after its caller's deadline")
-            _check_arguments(method.__name__, signature, arguments)
-            return method(context, **arguments)
-        except exception.RoostError as error:
-            if kind == "cast":
-                LOG.warning("%s failed: %s: %s", method.__name__, error.code, error.message)
-                return None
-            raise messaging.ExpectedException from error
+        with current(context):
+            _admit(admission, context, arguments)
+            try:
+                if context.expired:
+                    raise exception.Timeout(
+                        f"{method.__name__} arrived after its caller's deadline"
+                    )
+                _check_arguments(method.__name__, signature, arguments)
+                return method(context, **arguments)
+            except exception.RoostError as error:
+                if kind == "cast":
+                    LOG.warning("%s failed: %s: %s", method.__name__, error.code, error.message)
+                    return None
+                raise messaging.ExpectedException from error
 
     return serve
 

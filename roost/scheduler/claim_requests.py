@@ -116,13 +116,6 @@ class Select(ClaimRequest):
     def committed(self, transaction: ClaimTransaction) -> None:
         found = {uuid: self._selections(transaction, uuid) for uuid in self.instance_uuids}
         self.answer = [found[uuid] for uuid in self._asked]
-        for uuid in self.change.gained:
-            LOG.info(
-                "%s: placed on %s for request %s",
-                uuid,
-                found[uuid][0].host,
-                self._spec.request_uuid,
-            )
 
     def _find_kept(self, transaction: ClaimTransaction) -> dict[str, int]:
         """Return the rows of hosts on which instances hold claims that they keep."""

@@ -55,8 +55,11 @@ class Claims:
         try:
             self._submit(order)
         except exception.NoValidHost as error:
-            _log_refusal(order, spec, error)
+            _log_refusal(order, error)
             raise
+        for uuid, (chosen, *_) in zip(instance_uuids, order.answer, strict=True):
+            if uuid in order.change.gained:
+                LOG.info("[instance: %s] claimed on %s", uuid, chosen.host)
         return order.answer
 
     def move(
@@ -115,7 +118,9 @@ class Claims:
         if expired:
             self.drop(expired)
             for claim in expired:
-                LOG.warning("%s: its claim expired, no host confirmed it", claim.instance_uuid)
+                LOG.warning(
+                    "[instance: %s] claim expired, no host confirmed it", claim.instance_uuid
+                )
         return len(expired)
 
     def _submit(self, order: ClaimRequest) -> None:
@@ -125,14 +130,13 @@ class Claims:
                 raise order.error
 
 
-def _log_refusal(order: ClaimRequest, spec: RequestSpec, error: exception.NoValidHost) -> None:
+def _log_refusal(order: ClaimRequest, error: exception.NoValidHost) -> None:
     """Log in one line which instances got no host, and why."""
     first, *others = order.instance_uuids
     LOG.info(
-        "%s%s: request %s: %s; nearest: %s",
+        "[instance: %s] not placed%s: %s; nearest: %s",
         first,
-        f" and {len(others)} more" if others else "",
-        spec.request_uuid,
+        f", nor {len(others)} more" if others else "",
         error.message,
         nearest_misses(verdicts_of(error.details)) or "unknown",
     )

@@ -62,11 +62,13 @@ class Reports:
             return
         self._table.mark([drift.host_id])
         for claim in drift.ended:
-            LOG.warning("%s: not on %s, its claim is deleted", claim.instance_uuid, report.host)
+            LOG.warning(
+                "[instance: %s] not on %s, its claim is deleted", claim.instance_uuid, report.host
+            )
         self._claims.drop(drift.ended)
         restored = self._claims.restore(drift.host_id, drift.unclaimed, places=report.places)
         for uuid in restored:
-            LOG.warning("%s: on %s without a claim, one is created", uuid, report.host)
+            LOG.warning("[instance: %s] on %s without a claim, one is created", uuid, report.host)
 
     def _store(self, report: HostReport, cell_uuid: str | None) -> Drift | None:
         """Store the report in one transaction; return the drift.

@@ -4,7 +4,6 @@ import base64
 import dataclasses
 import hashlib
 import hmac
-import logging
 
 import falcon.testing
 import pytest
@@ -16,6 +15,7 @@ from roost.metadata.app import make_app
 from roost.metadata.guests import Guests
 from roost.metadata.identity import ByAddress, BySignature
 from roost.objects import GuestConfig, InjectedFile, NetworkRequest
+from tests import log_lines
 from tests.api_harness import PRIVATE, options, world
 from tests.builders import CELL1, CELL2, a_keypair, a_uuid
 
@@ -336,23 +336,23 @@ def test_a_cell_that_is_away_is_told_at_once_and_others_are_served(
     assert service.get("/latest", other).status_code == 200
 
 
-def test_an_accident_tells_only_the_name_of_its_request(service, guest, world, caplog, monkeypatch):
+def test_an_accident_tells_only_the_name_of_its_request(service, guest, world, monkeypatch):
     failing = Failing(RuntimeError("inner thing"))
     monkeypatch.setattr(world.parts.cells.get(CELL1), "database", failing)
-    answer = service.get("/latest", guest)
+    with log_lines.recorded() as lines:
+        answer = service.get("/latest", guest)
     assert answer.status_code == 500
     assert "inner" not in answer.text
-    assert answer.headers["x-openstack-request-id"] in caplog.text
-    assert "inner thing" in caplog.text
+    assert {line.request_id for line in lines} == {answer.headers["x-openstack-request-id"]}
+    assert "GET /latest failed" in [line.text for line in lines]
 
 
-def test_each_request_is_recorded_with_its_id_and_guest(service, guest, caplog):
-    caplog.set_level(logging.INFO, "roost.metadata.app")
-    answer = service.get("/latest/meta-data", guest)
-    line = caplog.messages[-1]
-    assert answer.headers["x-openstack-request-id"] in line
-    assert guest.uuid in line
-    assert "200" in line
+def test_each_request_is_recorded_with_its_id_and_guest(service, guest):
+    with log_lines.recorded() as lines:
+        answer = service.get("/latest/meta-data", guest)
+    assert lines[-1].request_id == answer.headers["x-openstack-request-id"]
+    assert f"[instance: {guest.uuid}]" in lines[-1].text
+    assert lines[-1].text.endswith(": 200")
 
 
 class Failing:

@@ -2,11 +2,13 @@
 
 import json
 import time
+from concurrent import futures
 
 import pytest
+from oslo_context.context import get_current
 
 from roost import context, exception
-from roost.context import RequestContext, admin_context
+from roost.context import RequestContext, admin_context, carried, current
 from roost.rpc.serializer import ContextSerializer, CopyingSerializer, ObjectSerializer
 
 _CATALOG = [{"type": "image", "endpoints": [{"url": "http://images.example"}]}]
@@ -24,7 +26,6 @@ def _caller(**values):
         is_admin_project=False,
         service_roles=["service"],
         service_catalog=_CATALOG,
-        overwrite=False,
         **_TOKENS,
         **values,
     )
@@ -93,3 +94,27 @@ def test_a_daemons_own_work_has_no_token():
     assert (found.auth_token, found.service_catalog) == (None, [])
     assert found.is_admin
     assert found.is_admin_project
+
+
+def test_log_lines_name_a_request_only_while_work_on_it_lasts():
+    outer, inner = admin_context(), admin_context()
+    assert get_current() is None
+    with current(outer):
+        with current(inner):
+            assert get_current() is inner
+        assert get_current() is outer
+    assert get_current() is None
+
+
+def test_work_of_a_request_names_it_in_another_thread_too():
+    asked = admin_context()
+    with current(asked):
+        work = carried(get_current)
+    with futures.ThreadPoolExecutor(1) as pool:
+        assert pool.submit(work).result() is asked
+        assert pool.submit(get_current).result() is None
+
+
+def test_log_lines_name_user_and_project():
+    values = _caller().get_logging_values()
+    assert (values["user"], values["project"], values["domain"]) == ("alice", "blue", None)

@@ -173,6 +173,8 @@ class ServerCreate:
         """
         order = self._resolve(call)
         accepted = self._store(order, _Draft.of(order, self._dependencies.now()))
+        for each in accepted.instances:
+            LOG.info("[instance: %s] build request accepted", each.uuid)
         self._cast_build(call, accepted)
         return accepted
 

@@ -48,7 +48,9 @@ class ServerSoftDelete:
             cell = self._dependencies.cells.get(str(mapping.cell_uuid))
             done = cells_cell.soft_delete(cell, call.context, uuid, turn=turn)
         except exception.Unavailable as error:
-            LOG.warning("%s: soft delete waits until its cell can be reached: %s", uuid, error)
+            LOG.warning(
+                "[instance: %s] soft delete waits until its cell can be reached: %s", uuid, error
+            )
             return True
         if done:
             self._note_synced(uuid, turn)
@@ -68,7 +70,9 @@ class ServerSoftDelete:
         try:
             done = cells_cell.restore(cell, call.context, uuid, turn=turn + 1)
         except exception.Unavailable as error:
-            LOG.warning("%s: restore waits until its cell can be reached: %s", uuid, error)
+            LOG.warning(
+                "[instance: %s] restore waits until its cell can be reached: %s", uuid, error
+            )
             return Answer()
         if not done:
             raise missing(uuid)  # force-deleted meanwhile
@@ -179,10 +183,13 @@ class ServerDelete:
         except exception.Unavailable as error:
             if mapping.queued_for_delete:
                 raise missing(uuid) from error
-            LOG.warning("%s: delete waits until its cell can be reached: %s", uuid, error)
+            LOG.warning(
+                "[instance: %s] delete waits until its cell can be reached: %s", uuid, error
+            )
             return Answer()
         if not ended and mapping.queued_for_delete:
             raise missing(uuid)
+        LOG.info("[instance: %s] delete accepted", uuid)
         return Answer()
 
     def _withdraw_or_queue(self, call: Call, uuid: str) -> InstanceMapping | None:

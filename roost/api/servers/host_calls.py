@@ -54,14 +54,19 @@ class ServerHost:
         try:
             yield self.compute
         except (exception.Timeout, exception.Silent) as error:
-            LOG.warning("host %s does not answer for %s: %s", instance.host, instance.uuid, error)
+            LOG.debug(
+                "[instance: %s] host %s does not answer: %s", instance.uuid, instance.host, error
+            )
             message = f"The host of instance {instance.uuid} does not answer{_since(self.seen_at)}"
             raise exception.Silent(message, for_users=True) from error
         except exception.RoostError as error:
             shown = for_users(error, instance)
             if shown is error or self.call.allows(policies.SHOW_HOST):
                 raise
-            LOG.warning("host %s refused %s: %s", instance.host, instance.uuid, error.message)
+            LOG.info(
+                "[instance: %s] host %s refused the request: %s",
+                instance.uuid, instance.host, error.message,
+            )  # fmt: skip
             raise shown from error
 
 

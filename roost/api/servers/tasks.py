@@ -111,12 +111,13 @@ def cast_to_host(
 ) -> None:
     """Send a hint to the host of an instance; the row has the task, too."""
     assert server_ref.cell is not None
+    LOG.info("[instance: %s] %s accepted", instance.uuid, instance.task_state)
     try:
         send(server_ref.cell.compute.on(str(instance.host)))
     except exception.Unavailable as error:
         LOG.warning(
-            "%s: the cast to host %s failed, the sweeper resends %s: %s",
-            instance.uuid, instance.host, instance.task_state, error,
+            "[instance: %s] cast of %s to host %s failed, the sweeper resends it: %s",
+            instance.uuid, instance.task_state, instance.host, error,
         )  # fmt: skip
 
 

@@ -217,11 +217,11 @@ class NeutronDriver:
         try:
             return {port.id for port in self._ports.held(instance.uuid) if is_active(port)}
         except exception.Unavailable as error:
-            LOG.warning("%s: its ports cannot be read: %s", instance.uuid, error.message)
+            LOG.warning("[instance: %s] ports cannot be read: %s", instance.uuid, error.message)
             return set()
 
     def _abandon(self, instance: Instance, why: str) -> None:
-        LOG.warning("%s: ports %s on %s", instance.uuid, why, self._host)
+        LOG.warning("[instance: %s] ports %s on %s", instance.uuid, why, self._host)
         if self._waiting.is_fatal:
             raise exception.BuildFailed(f"The ports of the server {why}.")
 
@@ -241,7 +241,9 @@ class NeutronDriver:
         try:
             self._write(context, instance_uuid, info, {"host": self._host})
         except (exception.Conflict, exception.NotFound) as error:
-            LOG.info("%s: its row is no longer this host's: %s", instance_uuid, error.message)
+            LOG.info(
+                "[instance: %s] row is no longer this host's: %s", instance_uuid, error.message
+            )
 
     def free(self, context: RequestContext, instance: Instance) -> None:
         self._ports.free(instance.uuid)

@@ -199,7 +199,7 @@ class Vifs:
         try:
             self._become(uuid, self._read(uuid).ports)
         except (exception.Internal, OSError) as error:
-            LOG.error("%s: its ports could not be restored: %s", uuid, error)  # noqa: TRY400
+            LOG.error("[instance: %s] ports could not be restored: %s", uuid, error)  # noqa: TRY400
 
     def _complete(self, vif: Vif) -> Vif:
         """Add the configured switch to a port whose binding names none."""

@@ -178,9 +178,9 @@ class ConsoleListener:
             return
         with virt.open_console(granted.instance_uuid, granted.kind) as console:
             caller.sendall(consoles.WELCOME)
-            LOG.info("instance %s: its %s console is open", granted.instance_uuid, granted.kind)
+            LOG.info("[instance: %s] %s console is open", granted.instance_uuid, granted.kind)
             join(caller, console, until=self._closing.is_set)
-        LOG.info("instance %s: its %s console is closed", granted.instance_uuid, granted.kind)
+        LOG.info("[instance: %s] %s console is closed", granted.instance_uuid, granted.kind)
 
     def _granted(self, token: str) -> _Grant | None:
         with self._lock:

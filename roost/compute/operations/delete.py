@@ -29,7 +29,7 @@ def is_due(host: Host, *, context: RequestContext, instance_uuid: str) -> bool:
         host=host.name,
         tasks=[states.DELETING],
     )
-    found = host.patience.retry(f"the delete of {instance_uuid}", ask, stopping=host.stopping)
+    found = host.patience.retry(f"[instance: {instance_uuid}] delete", ask, stopping=host.stopping)
     return found is not None
 
 
@@ -45,7 +45,7 @@ def terminate(host: Host, *, context: RequestContext, instance_uuid: str) -> Non
         with timeline.step("compute.destroy"):
             host.destroy(instance_uuid)
     except Exception:
-        LOG.exception("the guest of %s could not be destroyed, it remains deleting", instance_uuid)
+        LOG.exception("[instance: %s] delete failed, guest could not be destroyed", instance_uuid)
         _report_failure(host, context, instance_uuid=instance_uuid, timeline=timeline)
         return
     host.tracker.vacate(instance_uuid)
@@ -57,11 +57,11 @@ def terminate(host: Host, *, context: RequestContext, instance_uuid: str) -> Non
         events=timeline.events,
     )
     try:
-        host.patience.retry(f"deleting {instance_uuid}", finish, stopping=host.stopping)
+        host.patience.retry(f"[instance: {instance_uuid}] delete", finish, stopping=host.stopping)
     except exception.NotFound:
-        LOG.info("instance %s was deleted before", instance_uuid)
+        LOG.info("[instance: %s] deleted before", instance_uuid)
     else:
-        LOG.info("instance %s is deleted from %s", instance_uuid, host.name)
+        LOG.info("[instance: %s] deleted from %s", instance_uuid, host.name)
     host.tracker.forget(instance_uuid)  # not before the conductor knows: see resource_tracker
 
 
@@ -78,4 +78,8 @@ def _report_failure(
             events=timeline.events,
         )
     except exception.RoostError as error:
-        LOG.info("the failure of %s could not be reported: %s", instance_uuid, error.message)
+        LOG.info(
+            "[instance: %s] failed delete could not be reported: %s",
+            instance_uuid,
+            error.message,
+        )

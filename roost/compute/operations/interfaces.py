@@ -25,10 +25,10 @@ def attach(
     try:
         virt.attach_interface(instance.uuid, vif)
     except Exception:
-        LOG.warning("%s: the port %s could not be attached", instance.uuid, vif.id)
+        LOG.warning("[instance: %s] port %s could not be attached", instance.uuid, vif.id)
         _give_back(host, context, instance, str(vif.id))
         raise
-    LOG.info("%s: attached the port %s", instance.uuid, vif.id)
+    LOG.info("[instance: %s] port %s attached", instance.uuid, vif.id)
     return vif
 
 
@@ -36,7 +36,7 @@ def detach(host: Host, *, context: RequestContext, instance: Instance, port_id: 
     """Detach an interface from the guest, then release its port, so the guest cannot use it."""
     _able(host.virt).detach_interface(instance.uuid, port_id)
     host.networks.detach(context, instance, port_id)
-    LOG.info("%s: detached the port %s", instance.uuid, port_id)
+    LOG.info("[instance: %s] port %s detached", instance.uuid, port_id)
 
 
 def _give_back(host: Host, context: RequestContext, instance: Instance, port_id: str) -> None:
@@ -44,7 +44,7 @@ def _give_back(host: Host, context: RequestContext, instance: Instance, port_id:
         _able(host.virt).detach_interface(instance.uuid, port_id)
         host.networks.detach(context, instance, port_id)
     except exception.RoostError as error:
-        LOG.warning("%s: the port %s stays: %s", instance.uuid, port_id, error.message)
+        LOG.warning("[instance: %s] port %s stays: %s", instance.uuid, port_id, error.message)
 
 
 def _able(virt: VirtDriver) -> AttachesInterfaces:

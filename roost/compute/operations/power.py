@@ -69,14 +69,14 @@ def change(
     :raises roost.exception.Unavailable: when the conductor does not answer
     """
     if task not in _DO or not _is_under(host, context, instance_uuid, task):
-        LOG.info("instance %s is no longer %s on %s", instance_uuid, task, host.name)
+        LOG.info("[instance: %s] no longer %s on %s", instance_uuid, task, host.name)
         return
-    LOG.info("instance %s is %s on %s", instance_uuid, task, host.name)
+    LOG.info("[instance: %s] %s begins on %s", instance_uuid, task, host.name)
     timeline = InstanceEvents(host.name)
     try:
         why = _try(host, instance_uuid, task, lease=lease, timeline=timeline)
     except LostLease as error:
-        LOG.info("instance %s is no longer %s: %s", instance_uuid, task, error.message)
+        LOG.info("[instance: %s] no longer %s: %s", instance_uuid, task, error.message)
         return
     _report(host, context, instance_uuid, task, events=timeline.events, why=why)
 
@@ -95,10 +95,10 @@ def _try(
     except LostLease:
         raise
     except exception.RoostError as error:
-        LOG.warning("instance %s failed %s: %s", instance_uuid, task, error.message)
+        LOG.warning("[instance: %s] %s failed: %s", instance_uuid, task, error.message)
         return exception.reason(error)
     except Exception as error:
-        LOG.exception("instance %s failed %s", instance_uuid, task)
+        LOG.exception("[instance: %s] %s failed", instance_uuid, task)
         return exception.reason(error)
     return None
 
@@ -113,7 +113,7 @@ def as_found(virt: VirtDriver, instance_uuid: str) -> dict[str, Any]:
     except exception.NotFound:
         return {"power_state": None}
     except Exception:
-        LOG.exception("the hypervisor cannot describe the guest %s", instance_uuid)
+        LOG.exception("[instance: %s] hypervisor cannot describe the guest", instance_uuid)
         return {"power_state": states.NOSTATE}
     return {"power_state": guest.power_state, "rescued": guest.rescued}
 
@@ -154,9 +154,9 @@ def _report(
         **as_found(host.virt, instance_uuid),
     )
     try:
-        host.patience.retry(f"{task} of {instance_uuid}", send, stopping=host.stopping)
+        host.patience.retry(f"[instance: {instance_uuid}] {task}", send, stopping=host.stopping)
     except (exception.Conflict, exception.NotFound) as error:
         # reported before and the answer lost, or deleted, or given up by the conductor
-        LOG.info("instance %s is no longer %s: %s", instance_uuid, task, error.message)
+        LOG.info("[instance: %s] no longer %s: %s", instance_uuid, task, error.message)
     else:
-        LOG.info("instance %s: %s is done", instance_uuid, task)
+        LOG.info("[instance: %s] %s is done on %s", instance_uuid, task, host.name)

@@ -61,7 +61,7 @@ def _take(task: GuestTask) -> None:
 def _upload(task: GuestTask, disk: BinaryIO) -> None:
     task.go_on(states.IMAGE_UPLOADING)
     image = task.host.store.upload(task.context, task.image.id, disk)
-    LOG.info("%s: image %s has its data, %d bytes", task, image.id, image.size)
+    LOG.info("%s: image %s uploaded, %d bytes", task, image.id, image.size)
 
 
 def _rotate(task: GuestTask) -> None:

@@ -94,12 +94,14 @@ class GuestTask:
             events=[],
         )
         try:
-            self.host.patience.retry(f"{task} of {self.uuid}", send, stopping=self.host.stopping)
+            self.host.patience.retry(
+                f"[instance: {self.uuid}] {task}", send, stopping=self.host.stopping
+            )
         except (exception.Conflict, exception.NotFound) as error:
             raise LostLease(error.message) from error
 
     def __str__(self) -> str:
-        return f"instance {self.uuid} ({self.instance.task_state})"
+        return f"[instance: {self.uuid}] {self.instance.task_state}"
 
 
 Do = Callable[[GuestTask], None]
@@ -153,7 +155,7 @@ def carry_out(
         context, instance_uuid=instance_uuid, host=host.name, tasks=list(kind.family)
     )
     if instance is None:
-        LOG.info("instance %s is not %s here (any more)", instance_uuid, kind.family[0])
+        LOG.info("[instance: %s] no longer %s on %s", instance_uuid, kind.family[0], host.name)
         return False
     timeline = InstanceEvents(host.name)
     task = GuestTask(host, context, instance, kind.family, lease, timeline, password=password)
@@ -207,12 +209,12 @@ def _report(task: GuestTask, *, why: str | None, failed: bool) -> bool:
         **as_found(task.host.virt, task.uuid),
     )
     try:
-        task.host.patience.retry(f"the end of {task}", send, stopping=task.host.stopping)
+        task.host.patience.retry(f"{task}: report", send, stopping=task.host.stopping)
     except (exception.Conflict, exception.NotFound) as error:
         # reported before and the answer lost, or deleted, or given up by the conductor
         LOG.info("%s is over already: %s", task, error.message)
         return False
-    LOG.info("%s is done", task)
+    LOG.info("%s is done on %s", task, task.host.name)
     return True
 
 

@@ -264,7 +264,9 @@ class BuildClaims:
                     to=alternate,
                 )
             except exception.NoCapacity:
-                LOG.info("%s: no room on %s any more", build.instance_uuid, alternate.host)
+                LOG.info(
+                    "[instance: %s] no room on %s any more", build.instance_uuid, alternate.host
+                )
             else:
                 return claimed, build.alternates[at + 1 :]
         return self._ask_scheduler(context, build)
@@ -277,7 +279,7 @@ class BuildClaims:
         try:
             self.scheduler.release_claims(context, instance_uuids=[instance_uuid])
         except exception.Unavailable as error:
-            LOG.warning("%s: its claim is left to expire: %s", instance_uuid, error.message)
+            LOG.warning("[instance: %s] claim is left to expire: %s", instance_uuid, error.message)
 
     def _ask_scheduler(
         self, context: RequestContext, build: BuildRow

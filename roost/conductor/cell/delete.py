@@ -77,7 +77,7 @@ class Deletion:
             return
         self._release(context, instance_uuid)
         if self._delete_row(instance_uuid, events):
-            LOG.info("%s: deleted from %s", instance_uuid, host)
+            LOG.info("[instance: %s] deleted from %s", instance_uuid, host)
 
     def finish_alone(self, context: RequestContext, instance_uuid: str, *, why: str) -> None:
         """Delete an instance without its host.
@@ -88,7 +88,7 @@ class Deletion:
         name = "cell-conductor.local_delete"
         event = instant_event(name, host=self.host, result="Success", details=why)
         if self._delete_row(instance_uuid, [event]):
-            LOG.warning("%s: deleted without its host: %s", instance_uuid, why)
+            LOG.warning("[instance: %s] deleted without its host: %s", instance_uuid, why)
 
     def _release(self, context: RequestContext, instance_uuid: str) -> None:
         self.scheduler.release_claims(context, instance_uuids=[instance_uuid])
@@ -104,4 +104,7 @@ class Deletion:
         try:
             self.compute.on(host).terminate_instance(context, instance_uuid=instance_uuid)
         except exception.Unavailable as error:
-            LOG.warning("%s: %s did not get the delete request: %s", instance_uuid, host, error)
+            LOG.warning(
+                "[instance: %s] cast of the delete to host %s failed, the sweeper resends it: %s",
+                instance_uuid, host, error,
+            )  # fmt: skip

@@ -13,7 +13,7 @@ import datetime
 import logging
 import math
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, Protocol, Self
 
 from roost import exception
@@ -80,6 +80,14 @@ class _Sight:
             up=sorted(host for host, is_up in hosts.items() if is_up),
             down=sorted(host for host, is_up in hosts.items() if not is_up),
         )
+
+
+def _log(changed: Mapping[str, bool]) -> None:
+    for host, up in sorted(changed.items()):
+        if up:
+            LOG.info("host %s is up", host)
+        else:
+            LOG.warning("host %s is down", host)
 
 
 class LivenessReporter:
@@ -154,7 +162,7 @@ class LivenessReporter:
             return
         changed = dict(sight.hosts.items() - self._reported.items())
         if changed:
-            LOG.info("hosts that went up (True) or down (False): %s", changed)
+            _log(changed)
             if self._report(sight.report(changed, whole=False)):
                 self._remember(sight)
 

@@ -91,10 +91,14 @@ class Rescheduling:
         """Move a build to its next host, unless the failure is outdated."""
         build = self._note(failure)
         if build is None:
-            LOG.info("%s: failed on %s, no longer wanted", failure.instance_uuid, failure.host)
+            LOG.info(
+                "[instance: %s] build failed on %s, no longer wanted",
+                failure.instance_uuid,
+                failure.host,
+            )
             return
-        LOG.info(
-            "%s: attempt %d failed on %s: %s",
+        LOG.warning(
+            "[instance: %s] build (attempt %d) failed on %s: %s",
             failure.instance_uuid, failure.attempt, failure.host, failure.reason,
         )  # fmt: skip
         self.go_on(context, build)
@@ -130,7 +134,7 @@ class Rescheduling:
         if instance is None:
             self._follow(context, build.instance_uuid)
         else:
-            LOG.info("%s: sending the build to %s again", build.instance_uuid, build.host)
+            LOG.info("[instance: %s] build resent to %s", build.instance_uuid, build.host)
             self._notify_host(context, instance, dataclasses.replace(build, selection=selection))
 
     def begin_again(
@@ -152,7 +156,7 @@ class Rescheduling:
         if instance is None:
             self._follow(context, build.instance_uuid)
         else:
-            LOG.info("%s: begins again on %s", build.instance_uuid, build.host)
+            LOG.info("[instance: %s] build restarted on %s", build.instance_uuid, build.host)
             self._notify_host(context, instance, again)
 
     def leave(
@@ -218,7 +222,12 @@ class Rescheduling:
         if instance is None:
             self._follow(context, build.instance_uuid)
         else:
-            LOG.info("%s: goes on to %s", build.instance_uuid, chosen.host)
+            LOG.info(
+                "[instance: %s] build rescheduled from %s to %s",
+                build.instance_uuid,
+                build.host,
+                chosen.host,
+            )
             self._notify_host(context, instance, following)
 
     def _follow(self, context: RequestContext, instance_uuid: str) -> None:
@@ -232,7 +241,9 @@ class Rescheduling:
             try:
                 self.claims.keep(context, build)
             except exception.NoCapacity as error:
-                LOG.warning("%s: has no claim on %s: %s", instance_uuid, build.host, error)
+                LOG.warning(
+                    "[instance: %s] has no claim on %s: %s", instance_uuid, build.host, error
+                )
 
     def _notify_host(
         self, context: RequestContext, instance: Instance, build: builds.BuildRow
@@ -267,7 +278,7 @@ class Rescheduling:
                     at=at,
                 )
             except (exception.Conflict, exception.NotFound):
-                LOG.info("%s: deleted or moved meanwhile", build.instance_uuid)
+                LOG.info("[instance: %s] deleted or moved meanwhile", build.instance_uuid)
                 return None
             if done:
                 builds.advance(session, following, from_attempt=build.attempt)
@@ -329,7 +340,7 @@ class Rescheduling:
         if not self._end(build, why, at=self.database.now()):
             self._follow(context, build.instance_uuid)
             return
-        LOG.warning("%s: %s", build.instance_uuid, why.line)
+        LOG.warning("[instance: %s] build failed for good: %s", build.instance_uuid, why.line)
         self.notifier.error(context, "instance.create.error", _payload(build, why.counted))
 
     @retried

@@ -51,7 +51,9 @@ class HostSecurityGroups:
             try:
                 self._notify_host(context, instance_uuid, but_not=host)
             except exception.RoostError as error:
-                LOG.warning("%s: could not send hosts its addresses: %s", instance_uuid, error)
+                LOG.warning(
+                    "[instance: %s] could not send hosts its addresses: %s", instance_uuid, error
+                )
 
     def _notify_host(
         self, context: RequestContext, instance_uuid: str, *, but_not: str | None

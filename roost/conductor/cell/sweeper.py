@@ -17,7 +17,7 @@ from roost.conductor.cell.delete import Deletion
 from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.task_outcomes import TaskOutcomes
-from roost.context import RequestContext, project_context
+from roost.context import RequestContext, current, project_context
 from roost.db.cell import builds, leases, left_behind, stale_tasks
 from roost.db.cell.leases import ExpiredLease
 from roost.db.engine import Database, retried
@@ -100,7 +100,7 @@ class Deletes:
         if task.host is None:
             self._finish_alone(task, why="it is on no host")
             return
-        LOG.info("%s: sending the delete request to %s again", task.instance_uuid, task.host)
+        LOG.info("[instance: %s] delete resent to %s", task.instance_uuid, task.host)
         self.compute.on(task.host).terminate_instance(
             _context(task), instance_uuid=task.instance_uuid
         )
@@ -159,8 +159,8 @@ def remedies(
 
 
 def _context(task: ExpiredLease) -> RequestContext:
-    """Return a context of the server's project, in whose name the sweeper continues."""
-    return project_context(task.project_id)
+    """Return the context of the request, in the name of the server's project."""
+    return project_context(task.project_id, request_id=task.request_id)
 
 
 _LEAVE_GUESTS: Final = (*states.BUILD_TASKS, states.DELETING)
@@ -211,7 +211,7 @@ class CellSweeper:
         with self.database.read() as session:
             waiting = stale_tasks.count(session, seconds=self.stale_seconds)
         if waiting > self._waiting:
-            LOG.warning(
+            LOG.error(
                 "%d tasks wait for an operator: no cell-conductor was up for long, or a backup was"
                 " restored; see roost-manage cell held-tasks, and cell after-restore before it",
                 waiting,
@@ -221,15 +221,20 @@ class CellSweeper:
     def _take_up(self, tasks: Collection[ExpiredLease], down: Collection[str]) -> None:
         """Recover tasks of one kind; a timeout postpones the rest, which would time out, too."""
         for task in tasks:
-            try:
-                self._recover(task, down)
-            except exception.Timeout as error:
-                LOG.warning("%s and the rest: postponed: %s", task.instance_uuid, error.message)
-                return
-            except exception.RoostError as error:
-                LOG.warning("%s: postponed: %s", task.instance_uuid, error.message)
-            except Exception:
-                LOG.exception("%s: postponed", task.instance_uuid)
+            with current(_context(task)):
+                try:
+                    self._recover(task, down)
+                except exception.Timeout as error:
+                    LOG.warning("[instance: %s] %s postponed, and all others: %s",
+                                task.instance_uuid, task.task_state, error.message)  # fmt: skip
+                    return
+                except exception.RoostError as error:
+                    LOG.warning("[instance: %s] %s postponed: %s",
+                                task.instance_uuid, task.task_state, error.message)  # fmt: skip
+                except Exception:
+                    LOG.exception(
+                        "[instance: %s] %s postponed", task.instance_uuid, task.task_state
+                    )
 
     def _recover(self, task: ExpiredLease, down: Collection[str]) -> None:
         remedy = self.remedies[task.task_state]

@@ -148,10 +148,8 @@ class TaskOutcomes:
 
     def resend(self, task: ExpiredLease) -> None:
         """Send a task to its host again; the host ignores a task that is over."""
-        with self.database.read() as session:
-            request_id = actions.request_under_way(session, task.instance_uuid)
-        context = project_context(task.project_id, request_id=request_id)
-        LOG.info("%s: sending %s the task %s again", task.instance_uuid, task.host, task.task_state)
+        context = project_context(task.project_id, request_id=task.request_id)
+        LOG.info("[instance: %s] %s resent to %s", task.instance_uuid, task.task_state, task.host)
         host = self.compute.on(str(task.host))
         send = host.do_task if task.task_state in states.LIFE_TASKS else host.change_power
         send(context, instance_uuid=task.instance_uuid, task=task.task_state)
@@ -167,7 +165,8 @@ class TaskOutcomes:
         """
         reason = why or f"The host of the server went down while it was {task.task_state}."
         if self._end(task, reason):
-            LOG.warning("%s on %s: %s", task.instance_uuid, task.host, reason)
+            LOG.warning("[instance: %s] %s ended without %s: %s",
+                        task.instance_uuid, task.task_state, task.host, reason)  # fmt: skip
 
     @retried
     def _end(self, task: ExpiredLease, reason: str) -> bool:
@@ -297,9 +296,11 @@ class AbandonedImages:
         except exception.Unavailable:
             raise
         except exception.RoostError as error:
-            LOG.warning("%s: its image %s stays without data: %s", of, image_id, error.message)
+            LOG.warning(
+                "[instance: %s] image %s stays without data: %s", of, image_id, error.message
+            )
         else:
-            LOG.info("%s: image %s was abandoned in the store", of, image_id)
+            LOG.info("[instance: %s] image %s abandoned", of, image_id)
 
     @retried
     def _forget(self, image_id: str) -> None:

@@ -108,6 +108,9 @@ class BootTask:
     def uuid(self) -> str:
         return str(self.build_request.instance_uuid)
 
+    def __str__(self) -> str:
+        return f"[instance: {self.uuid}] placement"
+
     @retried
     def is_ours(self) -> bool:
         """Return whether the steps may be undone: no other worker has continued them."""
@@ -190,13 +193,13 @@ def carry_out(flow: Flow[T], task: T) -> exception.RoostError | None:
     try:
         flow(task)
     except LeaseTaken as error:
-        LOG.info("%s: %s", task.uuid, error.message)
+        LOG.info("[instance: %s] not placed: %s", task.uuid, error.message)
         return error
     except exception.RoostError as error:
-        LOG.warning("%s: not placed, will be tried again: %s", task.uuid, error.message)
+        LOG.warning("[instance: %s] not placed, will be tried again: %s", task.uuid, error.message)
         return error
     except Exception:
-        LOG.exception("%s: not placed, will be tried again", task.uuid)
+        LOG.exception("[instance: %s] not placed, will be tried again", task.uuid)
     return None
 
 
@@ -268,7 +271,7 @@ def point_mapping_to_cell(task: BootTask) -> None:
 
 def hand_to_compute(task: PlacedInstance) -> None:
     """Cast to the host, which owns the build from here on; a lost cast is sent again."""
-    LOG.info("%s: placed on %s in cell %s", task.uuid, task.host, task.cell.name)
+    LOG.info("[instance: %s] build sent to %s in cell %s", task.uuid, task.host, task.cell.name)
     try:
         task.cell.compute.on(task.host).build_and_run_instance(
             task.work.context,
@@ -277,7 +280,10 @@ def hand_to_compute(task: PlacedInstance) -> None:
             selection=task.chosen,
         )
     except exception.RoostError as error:
-        LOG.warning("%s: not sent to %s yet: %s", task.uuid, task.host, error.message)
+        LOG.warning(
+            "[instance: %s] cast of the build to host %s failed, the sweeper resends it: %s",
+            task.uuid, task.host, error.message,
+        )  # fmt: skip
 
 
 def find_cell0(task: Cell0Record) -> None:
@@ -299,7 +305,7 @@ def record_in_cell0(task: Cell0Record) -> None:
             actions.start(session, _create_action(build_request, task.events))
             actions.add_events(session, task.uuid, [], finish=True, message=task.why.message)
         task.created = True
-    LOG.info("%s: %s", task.uuid, task.why.line)
+    LOG.warning("[instance: %s] build failed for good: %s", task.uuid, task.why.line)
 
 
 def _create_action(

@@ -147,7 +147,9 @@ class BootService:
         except exception.NotFound:  # that cell was deleted
             return False
         except exception.RoostError as error:
-            LOG.warning("%s: waits for the cell that may have it: %s", task.uuid, error.message)
+            LOG.warning(
+                "[instance: %s] waits for the cell that may have it: %s", task.uuid, error.message
+            )
             return True
         if found is not None:
             carry_out(ADOPT, task)

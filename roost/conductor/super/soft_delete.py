@@ -59,14 +59,14 @@ class SoftDeletes:
             with self.cells.get(_cell_of(mapping)).database.read() as session:
                 in_cell = rows.find(session, uuid)
         except exception.RoostError as error:
-            LOG.info("%s: not reclaimed now: %s", uuid, error.message)
+            LOG.info("[instance: %s] not reclaimed now: %s", uuid, error.message)
             return False
         if in_cell is None or in_cell.turn <= mapping.turns:
             return True
         if uuid not in self.doubted:
             self.doubted.add(uuid)
-            LOG.warning("%s: not reclaimed, its mapping is an old copy: run roost-manage audit"
-                        " --repair", uuid)  # fmt: skip
+            LOG.error("[instance: %s] not reclaimed, its mapping is an old copy: run roost-manage"
+                      " audit --repair", uuid)  # fmt: skip
         return False
 
     def sync_cells(self, *, but_not: Collection[str]) -> None:
@@ -91,7 +91,7 @@ class SoftDeletes:
             try:
                 self._sync_one(mapping)
             except exception.RoostError as error:
-                LOG.warning("%s: unsynced: %s", mapping.instance_uuid, error.message)
+                LOG.warning("[instance: %s] not synced: %s", mapping.instance_uuid, error.message)
                 return
 
     def _sync_one(self, mapping: InstanceMapping) -> None:
@@ -111,7 +111,7 @@ class SoftDeletes:
         with self.database.begin() as session:
             queued = instance_mappings.queue_for_delete(session, uuid, turn=int(mapping.turns))
         if queued is not None:
-            LOG.info("%s: soft-deleted at %s, deleted now", uuid, mapping.put_away_at)
+            LOG.info("[instance: %s] soft-deleted at %s, deleted now", uuid, mapping.put_away_at)
         return queued is not None
 
     @retried

@@ -17,7 +17,7 @@ from roost import exception
 from roost.cells import Cells
 from roost.conductor.super.boot_service import BootService
 from roost.conductor.super.soft_delete import SoftDeletes
-from roost.context import RequestContext, project_context
+from roost.context import RequestContext, current, project_context
 from roost.db import clock
 from roost.db.api import build_requests, console_tokens, instance_mappings
 from roost.db.cell import instances
@@ -79,18 +79,16 @@ class SuperSweeper:
             self._take_up(request_uuid, list(found))
 
     def _take_up(self, request_uuid: str, found: Sequence[BuildRequest]) -> None:
-        LOG.info("request %s: %d instances wait for a worker", request_uuid, len(found))
-        try:
-            self.boots.build(
-                _context_of(found[0]),
-                request_uuid,
-                [build_request.instance_uuid for build_request in found],
-                again=True,
-            )
-        except exception.RoostError as error:
-            LOG.warning("request %s: postponed: %s", request_uuid, error.message)
-        except Exception:
-            LOG.exception("request %s: postponed", request_uuid)
+        uuids = [build_request.instance_uuid for build_request in found]
+        context = _context_of(found[0])
+        with current(context):
+            LOG.info("request %s: %d instances wait for a worker", request_uuid, len(found))
+            try:
+                self.boots.build(context, request_uuid, uuids, again=True)
+            except exception.RoostError as error:
+                LOG.warning("request %s: postponed: %s", request_uuid, error.message)
+            except Exception:
+                LOG.exception("request %s: postponed", request_uuid)
 
     def finish_deletes(self) -> None:
         """Delete the mappings of deleted instances; send deletes of the others to cells again.

@@ -102,12 +102,12 @@ def is_over(session: Session, instance_uuid: str, request_id: str) -> bool:
     return session.execute(over.with_for_update()).first() is not None
 
 
-def request_under_way(session: Session, instance_uuid: str) -> str | None:
-    """Return the request id of the latest unfinished action."""
+def request_under_way(instance_uuid: sa.ColumnElement[str]) -> sa.ScalarSelect[str]:
+    """Return the column of the request id of an instance's latest unfinished action."""
     query = sa.select(_actions.c.request_id).where(
         _actions.c.instance_uuid == instance_uuid, _actions.c.finish_time.is_(None)
     )
-    return session.scalar(query.order_by(_actions.c.id.desc()).limit(1))
+    return query.order_by(_actions.c.id.desc()).limit(1).scalar_subquery()
 
 
 def list_actions(session: Session, instance_uuid: str) -> list[InstanceAction]:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from roost import states
 from roost.db import clock
-from roost.db.cell import models
+from roost.db.cell import actions, models
 from roost.db.cell.stale_tasks import is_stale
 from roost.db.engine import Session
 from roost.db.types import UtcDateTime
@@ -25,7 +25,7 @@ _BEGUN = (
     *(states.NETWORKING, states.SPAWNING),
     *(*states.REBUILD_TASKS[1:], *states.IMAGE_TASKS[2:]),
 )
-_WHOSE = ("instance_uuid", "project_id")
+_WHOSE = ("instance_uuid", "project_id", "request_id")
 _AT_ONCE = 500  # rows that one statement names, or one sweep takes
 
 
@@ -40,11 +40,13 @@ class HeldLease(NamedTuple):
 class ExpiredLease(NamedTuple):
     """A task whose lease has expired; ``lease_until`` is the lease of the sweep that took it.
 
-    A change that expects this lease fails if the host has renewed its own since.
+    A change that expects this lease fails if the host has renewed its own since. ``request_id`` is
+    of the latest unfinished action.
     """
 
     instance_uuid: str
     project_id: str
+    request_id: str | None
     host: str | None
     attempt: int
     vm_state: str
@@ -178,10 +180,9 @@ def _taken(
     if not uuids:
         return []
     c = _instances.c
+    columns = {**c, "instance_uuid": c.uuid, "request_id": actions.request_under_way(c.uuid)}
     rows = session.execute(
-        sa.select(
-            *[c["uuid" if name == "instance_uuid" else name] for name in ExpiredLease._fields]
-        )
+        sa.select(*[columns[name] for name in ExpiredLease._fields])
         .where(c.uuid.in_(uuids), c.lease_until == until)
         .order_by(c.id)
     )

@@ -71,7 +71,7 @@ def ask(compute, method):
     """Call a method with something for each of its arguments."""
     parameters = list(Compute.methods[method].signature.parameters.values())[2:]
     arguments = {one.name: None for one in parameters if one.default is inspect.Parameter.empty}
-    getattr(compute, method)(RequestContext(project_id="p", overwrite=False), **arguments)
+    getattr(compute, method)(RequestContext(project_id="p"), **arguments)
 
 
 @pytest.mark.parametrize("method", BLOCKING)

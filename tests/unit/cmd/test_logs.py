@@ -90,7 +90,7 @@ def test_what_an_exception_says_is_indented_in_a_traceback(logged):
 
 def test_a_path_that_a_user_sends_is_in_one_line(logged):
     (line,) = logged["away"]
-    assert r"GET /a\nERROR forged\r\x1b[2J\u2028: " in line
+    assert r"GET /a\nERROR forged\r\x1b[2J\u2028 answered 503: " in line
     first, *rest = logged["accident"]
     assert r"GET /a\nERROR forged\r\x1b[2J\u2028 failed" in first
     assert rest

@@ -30,7 +30,7 @@ def test_the_guest_of_a_deleted_instance_is_destroyed(world, caplog):
     assert world.virt.list_guests() == [stays.uuid]
     assert world.conductor.findings == [("leftover_destroyed", gone.uuid)]
     assert world.counts() == {Correction.DESTROY: 1}
-    assert f"{gone.uuid}: leftover_destroyed: its instance is deleted" in caplog.text
+    assert f"[instance: {gone.uuid}] leftover_destroyed: its instance is deleted" in caplog.text
 
 
 def test_the_guest_of_an_attempt_that_went_on_elsewhere_is_destroyed(world):
@@ -65,7 +65,7 @@ def test_what_is_left_alone_is_told_once_until_it_changes(world, caplog):
     for _ in range(3):
         world.reconcile()
     assert world.kinds() == ["guest_left"]
-    assert caplog.text.count(f"{stranger.uuid}: guest_left") == 1
+    assert caplog.text.count(f"[instance: {stranger.uuid}] guest_left") == 1
     world.conductor.instances[known.uuid] = known
     world.reconcile()
     del world.conductor.instances[known.uuid]

@@ -9,7 +9,9 @@ import pytest
 
 from roost import exception, states
 from roost.compute import manager as managers
+from roost.context import current
 from roost.objects import NetworkRequest
+from tests import log_lines
 from tests.builders import a_context, a_flavor, a_uuid
 
 REQUEST = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
@@ -60,6 +62,24 @@ def test_guests_that_do_not_stop_hold_no_thread_for_messages(
     go_on.set()
     wait_until(lambda: all(each.vm_state == states.STOPPED for each in made))
     wait_until(lambda: len(rig.leases) == 0)
+
+
+def test_log_lines_of_queued_work_name_its_own_request(rig, boot, manager, stubborn, wait_until):
+    go_on, stopping = stubborn
+    (server,) = served(rig, boot, manager, 1)
+    server.task_state = states.POWERING_OFF
+    asked = [a_context(), a_context()]
+    with log_lines.recorded() as lines:
+        for one, task in zip(asked, (states.POWERING_OFF, states.POWERING_ON), strict=True):
+            with current(one):
+                manager.change_power(one, instance_uuid=server.uuid, task=task)
+        wait_until(lambda: stopping)
+        go_on.set()
+        wait_until(lambda: len(rig.leases) == 0)
+    named = {line.request_id: line.text for line in lines}
+    assert set(named) == {one.request_id for one in asked}
+    assert "powering-off is done" in named[asked[0].request_id]
+    assert "no longer powering-on" in named[asked[1].request_id]
 
 
 def test_what_waits_for_one_server_takes_nobody_elses_turn(

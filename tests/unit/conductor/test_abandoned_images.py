@@ -130,4 +130,4 @@ def test_what_the_store_refuses_is_said_and_not_asked_again(
     for _ in range(2):
         forsaken.sweep()
     assert (store.asked, written(cell)) == (1, {})
-    assert f"{uuid}: its image {image_id} stays without data: not yours" in caplog.text
+    assert f"[instance: {uuid}] image {image_id} stays without data: not yours" in caplog.text

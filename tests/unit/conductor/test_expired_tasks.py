@@ -72,7 +72,7 @@ def test_every_task_state_has_a_remedy():
 @pytest.mark.parametrize(
     "task", sorted({state.task for state in states.MOVES} - {None, states.UPDATING_PASSWORD})
 )
-def test_hosts_are_told_again_in_the_name_of_the_project_alone(cell, task):
+def test_a_task_is_resent_in_the_name_of_its_request_and_project_alone(cell, task):
     if task in states.BUILD_TASKS:
         under_way(cell)
         with cell.database.begin() as session:
@@ -81,12 +81,12 @@ def test_hosts_are_told_again_in_the_name_of_the_project_alone(cell, task):
     else:
         resting(cell, task=task)
     cell.sweep()
-    assert [_who(context) for context in cell.bus.contexts] == [("project", False)]
+    assert [_who(context) for context in cell.bus.contexts] == [("project", False, "req-1")]
 
 
 def _who(context):
     assert set(context.roles) == {"member", "reader"}
-    return context.project_id, context.is_admin
+    return context.project_id, context.is_admin, context.request_id
 
 
 def test_a_build_begun_on_a_host_that_is_up_begins_there_again(cell, begun):

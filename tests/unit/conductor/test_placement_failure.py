@@ -63,7 +63,7 @@ def test_the_log_says_it_in_one_line(world, caplog):
     caplog.set_level(logging.INFO, logger=boot.__name__)
     uuid = refused_by_all(world)
     assert [record.getMessage() for record in caplog.records] == [
-        f"{uuid}: {COUNTED}; nearest: ram on h1 (none free)"
+        f"[instance: {uuid}] build failed for good: {COUNTED}; nearest: ram on h1 (none free)"
     ]
 
 
@@ -97,8 +97,10 @@ def test_a_cell_without_another_host_tells_the_same(cell, stranded, caplog):
     assert (fault.message, counted_message(fault)) == (UNCOUNTED + plain_tried, COUNTED + tried)
     event, payload = cell.notifier.sent[-1]
     assert (event, payload.reason) == ("instance.create.error", COUNTED + tried)
+    nearest = "ram on h1 (none free)"
     assert [record.getMessage() for record in caplog.records] == [
-        f"{stranded}: {COUNTED}{tried}; nearest: ram on h1 (none free)"
+        f"[instance: {stranded}] build (attempt 1) failed on h1: disk on fire",
+        f"[instance: {stranded}] build failed for good: {COUNTED}{tried}; nearest: {nearest}",
     ]
 
 

@@ -232,7 +232,7 @@ def test_a_late_copy_of_a_report_does_not_end_the_next_task_of_the_kind(cell, po
         server(states.ACTIVE, states.REBOOTING),
         ObservedGuest("h1", states.RUNNING, [EVENT]),
     )
-    first = RequestContext(request_id="req-1", overwrite=False)
+    first = RequestContext(request_id="req-1")
     power.settle(first, uuid, found, {"task_state": states.REBOOTING})
     with cell.database.begin() as session:
         instances.update(session, uuid, {"task_state": states.REBOOTING}, expected={})
@@ -240,7 +240,7 @@ def test_a_late_copy_of_a_report_does_not_end_the_next_task_of_the_kind(cell, po
     with pytest.raises(exception.Conflict, match="req-1 is over"):
         power.settle(first, uuid, found, {"task_state": states.REBOOTING})
     assert _get(cell, uuid).task_state == states.REBOOTING
-    second = RequestContext(request_id="req-2", overwrite=False)
+    second = RequestContext(request_id="req-2")
     power.settle(second, uuid, found, {"task_state": states.REBOOTING})
     assert _get(cell, uuid).task_state is None
     assert [len(action.events) for action in _history(cell, uuid)] == [1, 1]

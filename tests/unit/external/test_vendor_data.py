@@ -98,7 +98,7 @@ def test_a_service_that_does_not_answer_says_nothing(make, rules, server, rule, 
     services = make(f"join@{server.url}/join", f"site@{server.url}/site", read_timeout=0.5)
     with caplog.at_level(logging.WARNING):
         assert services.ask(QUESTION) == {"join": {}, "site": {"zone": "east"}}
-    assert "vendor data 'join' for instance i is unavailable" in caplog.text
+    assert "[instance: i] vendor data 'join' is unavailable" in caplog.text
     assert "secret" not in caplog.text
 
 

@@ -3,6 +3,7 @@ import pathlib
 import threading
 
 import pytest
+from oslo_context.context import get_current
 
 from roost import conf, exception, states
 from roost.callers import OURSELVES, Callers, Level
@@ -44,6 +45,8 @@ class Manager:
             raise exception.BuildFailed("it burns", reschedulable=False, host="h9")
         if name == "crash":
             raise ZeroDivisionError
+        if name == "current":
+            return [get_current().request_id]
         return [name, force, context.user_id, context.deadline is not None]
 
     def undeclared(self, context):
@@ -87,12 +90,18 @@ def serve(bus):
 
 
 def context(**values):
-    return RequestContext(overwrite=False, **values)
+    return RequestContext(**values)
 
 
 def test_a_call_brings_back_what_the_manager_answers(bus, serve):
     serve(Power, Manager())
     assert Power(bus).off(context(user_id="u"), name="a") == ["a", False, "u", True]
+
+
+def test_log_lines_of_a_method_name_the_request_of_its_message(bus, serve):
+    serve(Power, Manager())
+    for asked in (context(), context()):
+        assert Power(bus).off(asked, name="current") == [asked.request_id]
 
 
 def test_a_cast_reaches_the_manager(bus, serve):

@@ -86,15 +86,15 @@ def test_a_refusal_is_one_line_of_the_log(manager, context, report, caplog):
     report("h1", "h2")
     caplog.set_level(logging.INFO, logger=claims_module.__name__)
     one, two = a_uuid(), a_uuid()
-    request = refuse(manager, context, one)
-    again = refuse(manager, context, one, two)
+    refuse(manager, context, one)
+    refuse(manager, context, one, two)
     why = (
         "No valid host was found. 2 hosts: not enough memory;"
         " nearest: ram on h1 (16384 MiB free of the 1000000 requested)"
     )
     assert [record.getMessage() for record in caplog.records] == [
-        f"{one}: request {request}: {why}",
-        f"{one} and 1 more: request {again}: {why}",
+        f"[instance: {one}] not placed: {why}",
+        f"[instance: {one}] not placed, nor 1 more: {why}",
     ]
 
 

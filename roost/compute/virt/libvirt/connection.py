@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 import libvirt
 
 from roost import concurrency, exception
+from roost.context import carried
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -69,7 +70,7 @@ class Connection:
             raise
 
     def _bounded(self, what: str, work: Callable[[], T], *, seconds: float | None = None) -> T:
-        result = concurrency.abandonable(work, name=f"libvirt: {what}")
+        result = concurrency.abandonable(carried(work), name=f"libvirt: {what}")
         limit = self._seconds if seconds is None else seconds
         try:
             return result.result(timeout=limit)
@@ -81,7 +82,9 @@ class Connection:
 
     def start(self, what: str, do: Call[T]) -> futures.Future[T]:
         """Start a call without timeout; its future fails with libvirt's own errors."""
-        return concurrency.abandonable(lambda: do(self._connected()), name=f"libvirt: {what}")
+        return concurrency.abandonable(
+            carried(lambda: do(self._connected())), name=f"libvirt: {what}"
+        )
 
     @property
     def is_alive(self) -> bool:
@@ -112,7 +115,7 @@ class Connection:
             )
             opened = self._opened
         if was_open:
-            LOG.warning("libvirtd at %s is back", self._uri)
+            LOG.info("libvirtd at %s is back", self._uri)
             self._notify_all()
         return opened
 

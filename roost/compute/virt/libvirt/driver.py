@@ -455,6 +455,6 @@ class LibvirtDriver:
             self._on(uuid, "shut a guest down", guests.ask_to_end)
         while self._on(uuid, "read the state of a guest", guests.power_state) == states.RUNNING:
             if time.monotonic() > deadline:
-                LOG.info("the guest %s did not shut down in time", uuid)
+                LOG.info("[instance: %s] guest did not shut down in time", uuid)
                 return
             time.sleep(_LOOK)

@@ -32,7 +32,7 @@ def run(program: str, *arguments: str) -> str:
         )
     except (OSError, subprocess.SubprocessError) as error:
         output = getattr(error, "stderr", None) or error
-        LOG.error("%s %s: %s", program, " ".join(arguments), output)  # noqa: TRY400
+        LOG.warning("%s %s: %s", program, " ".join(arguments), output)
         raise exception.BuildFailed(f"A disk could not be created ({program}).") from error
     return done.stdout
 

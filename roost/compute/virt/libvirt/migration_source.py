@@ -94,9 +94,9 @@ class LibvirtMigrationSources:
             domain.migrateToURI3(incoming.details["uri"], parameters, flags)
 
         self._aborted.discard(uuid)
-        LOG.info("migrating the guest %s to %s", uuid, incoming.node)
+        LOG.info("[instance: %s] live migration to %s begins", uuid, incoming.node)
         self._await(uuid, incoming, self._residents.connection.start("migrate a guest", move))
-        LOG.info("the guest %s was migrated to %s", uuid, incoming.node)
+        LOG.info("[instance: %s] live migration to %s is done", uuid, incoming.node)
 
     def progress(self, uuid: str) -> Progress | None:
         with contextlib.suppress(exception.NotFound):
@@ -167,10 +167,10 @@ class LibvirtMigrationSources:
             else:
                 self._residents.on(uuid, "pause a guest", lambda domain: domain.suspend())
         except (exception.RoostError, libvirt.libvirtError) as error:
-            LOG.info("the overdue migration of the guest %s continues: %s", uuid, error)
+            LOG.info("[instance: %s] overdue live migration continues: %s", uuid, error)
             return False
         action = self._settings.timeout_action.value
-        LOG.warning("the migration of the guest %s is overdue: %s", uuid, action)
+        LOG.warning("[instance: %s] live migration is overdue: %s", uuid, action)
         return True
 
     def _translated(

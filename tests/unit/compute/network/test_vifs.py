@@ -87,7 +87,7 @@ def test_what_is_gone_is_made_again_and_one_failure_does_not_end_that(host, capl
     host.switch.away = True
     host.vifs.restore()
     assert {*host.kernel.links} == {f"tap{tap.id}"[:14]}
-    assert "its ports could not be restored: no switch answers" in caplog.text
+    assert "ports could not be restored: no switch answers" in caplog.text
 
 
 def test_whoever_is_killed_at_any_command_finds_the_way(tmp_path):
