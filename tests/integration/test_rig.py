@@ -80,7 +80,13 @@ SOON = {
     "DEFAULT": {"debug": "true", "service_report_interval": 1.0, "service_down_time": 10.0},
     "conductor": QUICK["conductor"],
 }
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [
+    pytest.mark.timeout(300),
+    # openstacksdk warns of what it does itself
+    pytest.mark.filterwarnings("ignore::openstack.warnings.RemovedInSDK50Warning"),
+    pytest.mark.filterwarnings("ignore::openstack.warnings.RemovedInSDK60Warning"),
+    pytest.mark.filterwarnings("ignore:The _compute_attributes method"),
+]
 
 
 class Rig:

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 SEEDS, BLOCK = 60, 20
-DAYS = 20  # seeds of one day: other ones each day, for at most a minute
+DAYS = 10  # seeds of one day: other ones each day, for at most a minute
 # Where tests run side by side, the blocks do.
 JOBS = "1" if "PYTEST_XDIST_WORKER" in os.environ else "2"
 pytestmark = pytest.mark.timeout(3600)  # they run where nothing else wants to

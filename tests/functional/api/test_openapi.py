@@ -22,7 +22,7 @@ from roost.standalone.tables import ROUTES
 from tests import api_harness
 from tests.api_harness import ADMIN, ALICE
 
-_EXAMPLES = int(os.environ.get("ROOST_EXAMPLES", "6"))
+_EXAMPLES = int(os.environ.get("ROOST_EXAMPLES", "4"))
 _SETTINGS = settings(
     max_examples=_EXAMPLES,
     derandomize=True,
