@@ -411,7 +411,10 @@ class Counted:
 
 @contextlib.contextmanager
 def count_statements(world):
-    """Count the statements that any database gets within the block."""
+    """Count the statements that any database gets within the block.
+
+    The list of cells is read every few seconds, whatever is asked: it does not count.
+    """
     counted = Counted([])
     databases = (world.api_db, *world.databases.values())
     for database in databases:  # else it may do so within the block
@@ -420,6 +423,8 @@ def count_statements(world):
     engines = [database.engine for database in databases]
 
     def note(_connection, _cursor, statement, *_more):
+        if "FROM cell_mappings ORDER BY" in statement:
+            return
         if statement.split()[0] in ("SELECT", "INSERT", "UPDATE", "DELETE"):
             counted.seen.append(statement)
 
