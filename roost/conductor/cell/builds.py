@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from roost import exception, states
-from roost.conductor.failures import instant_event
 from roost.conductor.placement_query import PlacementQuery
 from roost.context import RequestContext
 from roost.db.cell import actions, builds, guest_config, identity, instances, leases, ports
 from roost.db.cell.builds import BuildRow
 from roost.db.engine import Database, Session, retried
+from roost.db.types import utcnow
 from roost.networks import LocalNetwork
 from roost.objects import (
     ImageMeta,
@@ -73,9 +73,7 @@ class BuildProgress:
         selection: Selection | None,
         at: datetime.datetime,
     ) -> bool:
-        begun = instant_event(
-            "cell-conductor.begin_build", host=self.host, result="Success", details=f"on {host}"
-        )
+        start = utcnow()
         with self.database.begin() as session:
             instance = instances.find(session, instance_uuid)
             if instance is None:
@@ -91,6 +89,14 @@ class BuildProgress:
                     expected={"host": host, "attempt": attempt, "task_state": states.SCHEDULING},
                     at=at,
                 ):
+                    begun = InstanceActionEvent(
+                        event="cell-conductor.begin_build",
+                        host=self.host,
+                        start_time=start,
+                        finish_time=utcnow(),
+                        result="Success",
+                        details=f"on {host}",
+                    )
                     actions.add_events(session, instance_uuid, [begun])
             except exception.Conflict:
                 return False
