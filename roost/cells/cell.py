@@ -26,6 +26,7 @@ from roost.db.engine import Database, Session, retried
 from roost.db.guarded import GuardedDatabase
 from roost.db.types import utcnow
 from roost.objects import Aggregate, CellMapping, InstanceAction
+from roost.operations.kinds import RESTORE, SOFT_DELETE, Kind
 from roost.rpc.compute import Compute
 
 
@@ -274,9 +275,9 @@ def soft_delete(cell: Cell, context: RequestContext, instance_uuid: str, *, turn
     :returns: False when it cannot be soft-deleted, only deleted, or does not exist
     :raises roost.exception.Unavailable: when the cell cannot be reached
     """
-    record = _record(context, instance_uuid, "delete")
+    record = _record(context, instance_uuid, SOFT_DELETE.action)
     write = functools.partial(rows.soft_delete, record=record, turn=turn)
-    return _begin(cell, context, record, write, task=states.SOFT_DELETING)
+    return _begin(cell, context, record, write, SOFT_DELETE)
 
 
 def restore(cell: Cell, context: RequestContext, instance_uuid: str, *, turn: int) -> bool:
@@ -286,13 +287,13 @@ def restore(cell: Cell, context: RequestContext, instance_uuid: str, *, turn: in
     :returns: False when it is not soft-deleted (any more)
     :raises roost.exception.Unavailable: when the cell cannot be reached
     """
-    record = _record(context, instance_uuid, "restore")
+    record = _record(context, instance_uuid, RESTORE.action)
     write = functools.partial(rows.restore, record=record, turn=turn)
-    return _begin(cell, context, record, write, task=states.RESTORING)
+    return _begin(cell, context, record, write, RESTORE)
 
 
 def _begin(
-    cell: Cell, context: RequestContext, record: InstanceAction, write: _Write, *, task: str
+    cell: Cell, context: RequestContext, record: InstanceAction, write: _Write, kind: Kind
 ) -> bool:
     """Write the rows, then cast to the host; the cell's sweeper sends a lost message again."""
     uuid = str(record.instance_uuid)
@@ -302,11 +303,11 @@ def _begin(
         return False
     if host is not None:
         try:
-            cell.compute.on(host).change_power(context, instance_uuid=uuid, task=task)
+            cell.compute.on(host).run(context, instance_uuid=uuid, kind=kind.name)
         except exception.Unavailable as error:
             LOG.warning(
                 "[instance: %s] cast of %s to host %s failed, the sweeper resends it: %s",
-                uuid, task, host, error,
+                uuid, kind, host, error,
             )  # fmt: skip
     return True
 

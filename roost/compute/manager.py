@@ -15,7 +15,7 @@ from roost.compute.host_identity import HostIdentity
 from roost.compute.leases import Lease
 from roost.compute.locks import Locks
 from roost.compute.network.driver import DescribesPorts, FiltersGuests
-from roost.compute.operations import consoles, delete, interfaces, power, rebuild, snapshot, tasks
+from roost.compute.operations import consoles, delete, interfaces, runner, snapshot
 from roost.compute.operations.consoles import ConsoleListener
 from roost.compute.reconcile import Reconciler
 from roost.compute.task_queues import BuildQueue, Executors, TaskQueue
@@ -30,21 +30,13 @@ from roost.objects import (
     Selection,
     Vif,
 )
+from roost.operations.kinds import KINDS
 from roost.servicegroup.driver import ServiceGroup
 
 LOG = logging.getLogger(__name__)
 BINARY: Final = "roost-compute"
 PATIENCE: Final = 45.0  # seconds that a change of interfaces waits for others; RPC timeout: 60
 QUEUE: Final = 64  # changes of interfaces that may wait; each occupies an RPC thread
-_REBUILD: Final = tasks.TaskKind(rebuild.rebuild, states.REBUILD_TASKS, spoils=True)
-# What to do for each of the tasks of :data:`roost.states.LIFE_TASKS`.
-KINDS: Final[tasks.Kinds] = {
-    **dict.fromkeys(states.REBUILD_TASKS, _REBUILD),
-    **dict.fromkeys(states.IMAGE_TASKS, tasks.TaskKind(snapshot.snapshot, states.IMAGE_TASKS)),
-    states.RESCUING: tasks.TaskKind(tasks.rescue, (states.RESCUING,)),
-    states.UNRESCUING: tasks.TaskKind(tasks.unrescue, (states.UNRESCUING,)),
-    states.UPDATING_PASSWORD: tasks.TaskKind(tasks.set_password, (states.UPDATING_PASSWORD,)),
-}
 
 
 class ReportsHost(Protocol):
@@ -294,18 +286,43 @@ class ComputeManager:
         with self._locks.hold(instance_uuid):
             delete.terminate(self._host, context=context, instance_uuid=instance_uuid)
 
-    def change_power(self, context: RequestContext, *, instance_uuid: str, task: str) -> None:
-        lease = self._lease(instance_uuid, (task,))
+    def run(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        kind: str,
+        password: str | None = None,
+        image_id: str | None = None,
+    ) -> None:
+        known = KINDS.get(kind)
+        if known is None:
+            self._tasks.put(
+                instance_uuid,
+                lambda: runner.refuse(self._host, context, instance_uuid, kind),
+                executor=self._executors.ends,
+                key=kind,
+            )
+            return
+        lease = self._lease(instance_uuid, known.tasks)
 
         def do() -> None:
             with self._locks.hold(instance_uuid):
-                power.change(
-                    self._host, context=context, instance_uuid=instance_uuid, task=task, lease=lease
+                done = runner.run(
+                    self._host,
+                    known,
+                    context=context,
+                    instance_uuid=instance_uuid,
+                    lease=lease,
+                    password=password,
                 )
+                if not done and image_id is not None:
+                    snapshot.forget(self._host, context=context, image_id=image_id)
 
-        self._tasks.put(
-            instance_uuid, do, executor=self._executors.power, key=("power", task), lease=lease
-        )
+        executors = self._executors
+        executor = executors.images if known.uses_images else executors.power
+        key = (kind, password, image_id)
+        self._tasks.put(instance_uuid, do, executor=executor, key=key, lease=lease)
 
     def external_instance_events(
         self, context: RequestContext, *, events: list[ExternalEvent]
@@ -325,37 +342,6 @@ class ComputeManager:
     ) -> None:
         with self._changing_interfaces(instance.uuid):
             interfaces.detach(self._host, context=context, instance=instance, port_id=port_id)
-
-    def do_task(
-        self,
-        context: RequestContext,
-        *,
-        instance_uuid: str,
-        task: str,
-        password: str | None = None,
-        image_id: str | None = None,
-    ) -> None:
-        kind = KINDS.get(task)
-        if kind is None:
-            LOG.warning("[instance: %s] unknown task %s", instance_uuid, task)
-            return
-        lease = self._lease(instance_uuid, kind.family)
-
-        def do() -> None:
-            with self._locks.hold(instance_uuid):
-                done = tasks.carry_out(
-                    self._host,
-                    kind,
-                    context=context,
-                    instance_uuid=instance_uuid,
-                    lease=lease,
-                    password=password,
-                )
-                if not done and image_id is not None:
-                    snapshot.forget(self._host, context=context, image_id=image_id)
-
-        key = (task, password, image_id)
-        self._tasks.put(instance_uuid, do, executor=self._executors.tasks, key=key, lease=lease)
 
     def get_console_output(
         self, context: RequestContext, *, instance_uuid: str, lines: int | None = None

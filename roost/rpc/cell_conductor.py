@@ -231,10 +231,46 @@ class CellConductor(interface.Interface):
         """
 
     @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
-    def begin_task(
+    def has_task(
         self, context: RequestContext, *, instance_uuid: str, host: str, tasks: list[str]
+    ) -> bool:
+        """Return whether an instance is on this host, with one of these task states."""
+
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
+    def begin_operation(
+        self, context: RequestContext, *, instance_uuid: str, host: str, kind: str
     ) -> Instance | None:
-        """Return an instance that is on this host and in one of these task states, else None."""
+        """Return an instance that is on this host and has an operation of this kind, else None.
+
+        :param kind: a name of :data:`roost.operations.kinds.KINDS`
+        """
+
+    @interface.call(since="1.0", own_host="host")
+    def end_operation(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        host: str,
+        kind: str,
+        power_state: int | None,
+        events: list[InstanceActionEvent],
+        reason: str | None = None,
+        rescued: bool = False,
+        failed: bool = False,
+    ) -> None:
+        """End an operation with these events; the instance gets the state of its guest.
+
+        :param kind: a name of :data:`roost.operations.kinds.KINDS`
+        :param power_state: of the guest; None: there is no guest, the instance goes to ERROR
+        :param reason: why the operation failed, as the user may read it
+        :param rescued: the guest was started from a rescue image
+        :param failed: the guest is unusable, whatever its power state: the instance goes to ERROR
+        :raises roost.exception.Conflict: when the row has no such operation on this host, or it has
+            ended before; nothing is changed then
+        :raises roost.exception.NotFound: when the instance does not exist
+        :raises roost.exception.Invalid: for an unknown kind
+        """
 
     @interface.call(since="1.0", own_host="host")
     def report_power(
@@ -243,21 +279,20 @@ class CellConductor(interface.Interface):
         *,
         instance_uuid: str,
         host: str,
+        vm_state: str,
         power_state: int | None,
-        expected: dict[str, Any],
         events: list[InstanceActionEvent],
         reason: str | None = None,
         rescued: bool = False,
-        failed: bool = False,
     ) -> None:
-        """Set an instance's state by the guest that its host found, if its row is as expected.
+        """Set the state of an instance without a task by its guest, which changed by itself.
 
+        :param vm_state: the state in which the host saw the row
         :param power_state: of the guest; None: there is no guest, the instance goes to ERROR
-        :param expected: may name vm_state and task_state; a task ends, with these events
-        :param reason: why the task failed, as the user may read it
+        :param reason: what has happened, as the user may read it
         :param rescued: the guest was started from a rescue image
-        :param failed: the guest is unusable, whatever its power state: the instance goes to ERROR
-        :raises roost.exception.Conflict: when the row is not as expected; nothing is changed then
+        :raises roost.exception.Conflict: when the row is not as it was seen; nothing is changed
+            then
         :raises roost.exception.NotFound: when the instance does not exist
         """
 

@@ -5,6 +5,8 @@ import collections
 from roost import exception, states
 from roost.objects import InstanceLocation, NetworkInfo
 from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE, UNKNOWN
+from roost.operations import kinds
+from roost.operations.moves import may_follow
 from roost.security_groups import Filtering
 from tests.builders import CELL1, a_vif
 
@@ -116,7 +118,7 @@ class FakeCellConductor:
                 changes.get("vm_state", found.vm_state), changes.get("task_state", found.task_state)
             )
             before = states.State(found.vm_state, found.task_state)
-            if after != before and not states.may_follow(before, after):
+            if after != before and not may_follow(before, after):
                 raise exception.Conflict(f"{before} may not become {after}")
             for name, value in changes.items():
                 setattr(found, name, value)
@@ -161,32 +163,55 @@ class FakeCellConductor:
             asked = {*instance_uuids, *(others if and_others_here else ())}
             return [self._seen_from(host, uuid) for uuid in sorted(asked)]
 
-    def begin_task(self, context, *, instance_uuid, host, tasks):
-        with self._acting("begin_task"):
+    def has_task(self, context, *, instance_uuid, host, tasks):
+        with self._acting("has_task"):
             found = self.instances.get(instance_uuid)
-            if found is None or not _is(found, {"host": host, "task_state": tasks}):
-                return None
-            return found.obj_clone()
+            return found is not None and _is(found, {"host": host, "task_state": tasks})
 
-    def report_power(
-        self, context, *, instance_uuid, host, power_state, expected, events,
+    def begin_operation(self, context, *, instance_uuid, host, kind):
+        with self._acting("begin_operation"):
+            tasks = kinds.get(kind).tasks
+            there = self.has_task(context, instance_uuid=instance_uuid, host=host, tasks=tasks)
+            return self.instances[instance_uuid].obj_clone() if there else None
+
+    def end_operation(
+        self, context, *, instance_uuid, host, kind, power_state, events,
         reason=None, rescued=False, failed=False,
     ):  # fmt: skip
-        with self._acting("report_power"):
-            found = self._as_expected(instance_uuid, {"host": host, **expected})
-            rests = states.ERROR
+        with self._acting("end_operation"):
+            known = kinds.get(kind)
+            found = self._as_expected(instance_uuid, {"host": host, "task_state": known.tasks})
             self.events[instance_uuid] += events
             self.faults[instance_uuid] = reason
-            if expected.get("task_state") == states.SOFT_DELETING and reason is not None:
+            if known.insists and reason is not None:
                 return
-            if power_state is not None and not failed:
-                rests = states.as_found(power_state, rescued=rescued) or found.vm_state
-            if {states.SOFT_DELETING, states.SOFT_DELETED} & {
-                str(said) for said in expected.values()
-            }:
-                rests = states.SOFT_DELETED
-            found.vm_state, found.task_state, found.task_image = rests, None, None
-            found.power_state = power_state or states.NOSTATE
+            found.task_state, found.task_image = None, None
+            if known.insists:
+                found.vm_state = states.SOFT_DELETED
+                found.power_state = power_state or states.NOSTATE
+            else:
+                self._settle(found, None if failed else power_state, rescued)
+
+    def report_power(
+        self, context, *, instance_uuid, host, vm_state, power_state, events,
+        reason=None, rescued=False,
+    ):  # fmt: skip
+        with self._acting("report_power"):
+            expected = {"host": host, "vm_state": vm_state, "task_state": None}
+            found = self._as_expected(instance_uuid, expected)
+            self.events[instance_uuid] += events
+            self.faults[instance_uuid] = reason
+            if vm_state != states.SOFT_DELETED:
+                self._settle(found, power_state, rescued)
+            else:
+                found.power_state = power_state or states.NOSTATE
+
+    def _settle(self, found, power_state, rescued):
+        found.power_state = power_state or states.NOSTATE
+        if power_state is None:
+            found.vm_state = states.ERROR
+        else:
+            found.vm_state = states.as_found(power_state, rescued=rescued) or found.vm_state
 
     def report_finding(self, context, *, finding):
         with self._acting("report_finding"):

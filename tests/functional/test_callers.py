@@ -33,7 +33,9 @@ OPEN_TO_HOSTS = {
     "cell-conductor.allocate_networks",
     "cell-conductor.attach_port",
     "cell-conductor.begin_build",
-    "cell-conductor.begin_task",
+    "cell-conductor.begin_operation",
+    "cell-conductor.end_operation",
+    "cell-conductor.has_task",
     "cell-conductor.build_instances",
     "cell-conductor.describe_filtering",
     "cell-conductor.detach_port",
@@ -232,8 +234,8 @@ def telling(site, name, host):
     arguments = naming(CellConductor, name, host=host, cell_uuid=None, **others)
     if name == "renew_leases":
         arguments["tasks"] = [[victim, None, [None]], [victim, 1, ["spawning"]]]
-    if name == "report_power":
-        arguments |= {"power_state": None, "expected": {}, "failed": True}
+    if name in ("has_task", "begin_operation", "end_operation"):
+        arguments |= {"kind": "rebuild"} if "kind" in arguments else {"tasks": ["rebuilding"]}
     if name == "report_finding":
         arguments["finding"] = HostFinding.of(
             kind="leftover", instance_uuid=victim, host=host, reason="a"

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from roost import states
 from roost.db.cell import models
+from roost.operations.kinds import REBUILD
 from tests.parts import second
 from tests.stories.cloud import wait_until
 from tests.stories.restores import SERVICES
@@ -24,7 +25,7 @@ INSTANCES = models.instances
 def tasks(site):
     """Return what is being made of servers, as their cell says."""
     c = INSTANCES.c
-    made = c.task_state.in_((*states.BUILD_TASKS, *states.REBUILD_TASKS))
+    made = c.task_state.in_((*states.BUILD_TASKS, *REBUILD.tasks))
     with site.reading("cell1") as session:
         rows = session.execute(sa.select(c.uuid, c.task_state).where(made))
         return {row.uuid: row.task_state for row in rows}

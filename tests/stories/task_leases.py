@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from roost import exception, states
 from roost.db.cell import instances, leases, models, stale_tasks
 from roost.db.types import utcnow
+from roost.operations.moves import MOVES
 from tests.builders import an_instance
 
 BEGUN = (states.NETWORKING, states.SPAWNING)
@@ -178,7 +179,7 @@ def waiting(database):
         return {task.instance_uuid for task in stale_tasks.list_stale(session, seconds=AN_HOUR)}
 
 
-TASKS = sorted({state.task for state in states.MOVES} - {None})
+TASKS = sorted({state.task for state in MOVES} - {None})
 
 
 @pytest.mark.parametrize("task", TASKS)

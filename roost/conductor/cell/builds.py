@@ -28,6 +28,7 @@ from roost.objects import (
     instance,
 )
 from roost.objects.request import Retry
+from roost.operations.kinds import Kind
 from roost.rpc.notifications import Notifier
 from roost.scheduler.client import CellSchedulerClient
 
@@ -151,11 +152,15 @@ class BuildProgress:
                 raise exception.Conflict(f"The instance {instance_uuid} is not on {host}.")
             ports.free(session, instance_uuid)
 
-    def begin_task(self, instance_uuid: str, host: str, tasks: Sequence[str]) -> Instance | None:
-        """Return an instance of this host with one of these task states, else None."""
+    def has_task(self, instance_uuid: str, host: str, tasks: Sequence[str]) -> bool:
+        """Return whether an instance is on this host, with one of these task states."""
         with self.database.read() as session:
-            found = instances.find(session, instance_uuid)
-            if found is None or found.host != host or found.task_state not in tasks:
+            return instances.has_task(session, instance_uuid, host=host, tasks=tasks)
+
+    def begin_operation(self, instance_uuid: str, host: str, kind: Kind) -> Instance | None:
+        """Return an instance of this host that has an operation of this kind, else None."""
+        with self.database.read() as session:
+            if not instances.has_task(session, instance_uuid, host=host, tasks=kind.tasks):
                 return None
             return guest_config.get_instance(session, instance_uuid)
 

@@ -8,9 +8,9 @@ from roost.conductor.cell.builds import BuildProgress
 from roost.conductor.cell.delete import Deletion
 from roost.conductor.cell.interfaces import Interfaces
 from roost.conductor.cell.liveness import COMPUTE
+from roost.conductor.cell.operation_outcomes import ObservedGuest, OperationOutcomes
 from roost.conductor.cell.reschedule import FailedAttempt, Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
-from roost.conductor.cell.task_outcomes import ObservedGuest, TaskOutcomes
 from roost.context import RequestContext
 from roost.db.cell import identity, instances, services
 from roost.db.cell.leases import HeldLease
@@ -26,6 +26,7 @@ from roost.objects import (
     Selection,
     Vif,
 )
+from roost.operations import kinds
 from roost.rpc.serializer import backported
 
 
@@ -42,7 +43,7 @@ class CellConductorManager:
         progress: BuildProgress,
         rescheduling: Rescheduling,
         deletion: Deletion,
-        power: TaskOutcomes,
+        outcomes: OperationOutcomes,
         interfaces: Interfaces,
         filterings: HostSecurityGroups,
         lease_seconds: float,
@@ -51,7 +52,7 @@ class CellConductorManager:
         self._progress = progress
         self._rescheduling = rescheduling
         self._deletion = deletion
-        self._power = power
+        self._outcomes = outcomes
         self._interfaces = interfaces
         self._filterings = filterings
         self._lease_seconds = lease_seconds
@@ -215,12 +216,33 @@ class CellConductorManager:
         instance_uuids: list[str],
         and_others_here: bool = False,
     ) -> list[InstanceLocation]:
-        return self._power.locate(host, instance_uuids, and_others_here=and_others_here)
+        return self._outcomes.locate(host, instance_uuids, and_others_here=and_others_here)
 
-    def begin_task(
+    def has_task(
         self, context: RequestContext, *, instance_uuid: str, host: str, tasks: list[str]
+    ) -> bool:
+        return self._progress.has_task(instance_uuid, host, tasks)
+
+    def begin_operation(
+        self, context: RequestContext, *, instance_uuid: str, host: str, kind: str
     ) -> Instance | None:
-        return self._progress.begin_task(instance_uuid, host, tasks)
+        return self._progress.begin_operation(instance_uuid, host, kinds.get(kind))
+
+    def end_operation(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        host: str,
+        kind: str,
+        power_state: int | None,
+        events: list[InstanceActionEvent],
+        reason: str | None = None,
+        rescued: bool = False,
+        failed: bool = False,
+    ) -> None:
+        found = ObservedGuest(host, power_state, events, reason, rescued=rescued, failed=failed)
+        self._outcomes.end(context, instance_uuid, kinds.get(kind), found)
 
     def report_power(
         self,
@@ -228,18 +250,17 @@ class CellConductorManager:
         *,
         instance_uuid: str,
         host: str,
+        vm_state: str,
         power_state: int | None,
-        expected: dict[str, Any],
         events: list[InstanceActionEvent],
         reason: str | None = None,
         rescued: bool = False,
-        failed: bool = False,
     ) -> None:
-        found = ObservedGuest(host, power_state, events, reason, rescued=rescued, failed=failed)
-        self._power.settle(context, instance_uuid, found, expected)
+        found = ObservedGuest(host, power_state, events, reason, rescued=rescued)
+        self._outcomes.settle(context, instance_uuid, found, vm_state=vm_state)
 
     def report_finding(self, context: RequestContext, *, finding: HostFinding) -> None:
-        self._power.notify(context, finding)
+        self._outcomes.notify(context, finding)
 
     def object_backport(
         self, context: RequestContext, *, objinst: RoostObject, versions: dict[str, str]

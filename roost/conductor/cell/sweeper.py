@@ -14,13 +14,14 @@ from typing import Final, Protocol
 
 from roost import exception, states
 from roost.conductor.cell.delete import Deletion
+from roost.conductor.cell.operation_outcomes import OperationOutcomes
 from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
-from roost.conductor.cell.task_outcomes import TaskOutcomes
 from roost.context import RequestContext, current, project_context
 from roost.db.cell import builds, leases, left_behind, stale_tasks
 from roost.db.cell.leases import ExpiredLease
 from roost.db.engine import Database, retried
+from roost.operations.kinds import OF_TASK
 from roost.rpc.compute import Compute
 
 LOG = logging.getLogger(__name__)
@@ -117,43 +118,29 @@ class Deletes:
 
 
 @dataclasses.dataclass(frozen=True)
-class PowerTasks:
-    """Sends a task again to a host that is up; ends the task of one that is down."""
+class Operations:
+    """Sends an operation again to a host that is up; ends that of a host that is down."""
 
-    power: TaskOutcomes
-
-    def host_is_up(self, task: ExpiredLease) -> None:
-        self.power.resend(task)
-
-    def host_is_down(self, task: ExpiredLease) -> None:
-        self.power.abandon(task)
-
-
-@dataclasses.dataclass(frozen=True)
-class Passwords:
-    """Abandons the task: the password was only in the lost message, so it cannot be sent again."""
-
-    power: TaskOutcomes
+    outcomes: OperationOutcomes
 
     def host_is_up(self, task: ExpiredLease) -> None:
-        self.power.abandon(task, why="The password did not reach the server: set it again.")
+        if OF_TASK[task.task_state].needs_password:  # it was only in the lost message
+            why = "The password did not reach the server: set it again."
+            self.outcomes.abandon(task, why=why)
+        else:
+            self.outcomes.resend(task)
 
     def host_is_down(self, task: ExpiredLease) -> None:
-        self.power.abandon(task)
+        self.outcomes.abandon(task)
 
 
 def remedies(
-    *,
-    builds: RecoveryPolicy,
-    deletes: RecoveryPolicy,
-    power: RecoveryPolicy,
-    passwords: RecoveryPolicy,
+    *, builds: RecoveryPolicy, deletes: RecoveryPolicy, operations: RecoveryPolicy
 ) -> Remedies:
     """Return the recovery policy of each task state."""
     return {
         **dict.fromkeys(states.BUILD_TASKS, builds),
-        **dict.fromkeys((*states.POWER_TASKS, *states.LIFE_TASKS, *states.PUT_AWAY_TASKS), power),
-        states.UPDATING_PASSWORD: passwords,
+        **dict.fromkeys(OF_TASK, operations),
         states.DELETING: deletes,
     }
 

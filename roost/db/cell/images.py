@@ -1,7 +1,7 @@
 """Abandoned images: those whose data no host will upload, until the image store has deleted them.
 
 The transaction that ends an image task records its image here, since the instance's row has the
-image only as long as the task. ``conductor/cell/task_outcomes.py`` deletes them from the store.
+image only as long as the task. ``conductor/cell/operation_outcomes.py`` deletes them in the store.
 """
 
 from typing import Final

@@ -14,6 +14,7 @@ from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.types import database_now
 from roost.objects import Instance, NetworkInfo
+from roost.operations.moves import MOVES, Moves
 
 _instances = models.instances
 _OWNED = (
@@ -85,6 +86,13 @@ def find(session: Session, uuid: str, *, deleted: bool = False) -> Instance | No
     return None if row is None else row_to_instance(row)
 
 
+def has_task(session: Session, uuid: str, *, host: str, tasks: Collection[str]) -> bool:
+    """Return whether an instance is on a host, with one of these task states."""
+    c = _instances.c
+    here = sa.select(c.id).where(c.uuid == uuid, c.host == host, c.deleted_at.is_(None))
+    return session.execute(here.where(c.task_state.in_(tasks))).first() is not None
+
+
 def update(
     session: Session,
     uuid: str,
@@ -92,7 +100,7 @@ def update(
     *,
     expected: Mapping[str, Any],
     at: datetime.datetime | None = None,
-    moves: states.Moves = states.MOVES,
+    moves: Moves = MOVES,
 ) -> bool:
     """Change an instance, if it is as expected. A new task ends the lease of the old one.
 
@@ -266,7 +274,7 @@ def _is(name: str, value: Any) -> sa.ColumnElement[bool]:
     return column.is_(None) if value is None else column == value
 
 
-def _move(changes: Mapping[str, Any], moves: states.Moves) -> list[sa.ColumnElement[bool]]:
+def _move(changes: Mapping[str, Any], moves: Moves) -> list[sa.ColumnElement[bool]]:
     """Return the condition that the table of states allows the change."""
     if "vm_state" not in changes and "task_state" not in changes:
         return []

@@ -18,12 +18,13 @@ from roost.db.cell import actions, models
 from roost.db.cell.stale_tasks import is_stale
 from roost.db.engine import Session
 from roost.db.types import UtcDateTime
+from roost.operations.kinds import KINDS
 
 _instances = models.instances
 # Tasks that a host has begun, and on which it may assume a whole lease.
 _BEGUN = (
     *(states.NETWORKING, states.SPAWNING),
-    *(*states.REBUILD_TASKS[1:], *states.IMAGE_TASKS[2:]),
+    *(task for kind in KINDS.values() for task in kind.tasks[1:]),
 )
 _WHOSE = ("instance_uuid", "project_id", "request_id")
 _AT_ONCE = 500  # rows that one statement names, or one sweep takes

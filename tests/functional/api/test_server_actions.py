@@ -5,6 +5,7 @@ import pytest
 from roost import states
 from roost.db.cell import actions
 from roost.objects.mapping import CELL0_UUID
+from roost.operations import kinds
 from tests.api_harness import ALICE
 from tests.builders import CELL1, a_uuid
 
@@ -64,7 +65,9 @@ def test_what_is_to_be_done_is_written_down_and_told(world, values, body, task, 
     assert (answer.status_code, answer.content) == (202, b"")
     row = world.instance(server.uuid)
     assert (row.vm_state, row.task_state) == (values["vm_state"], task)
-    assert sent(world) == [("h1", "change_power", {"instance_uuid": server.uuid, "task": task})]
+    ((host, method, told),) = sent(world)
+    assert (host, method, told["instance_uuid"]) == ("h1", "run", server.uuid)
+    assert kinds.get(told["kind"]).first == task
     (action,) = history(world, server.uuid)
     assert (action.action, action.user_id, action.finish_time) == (word, "alice", None)
     assert action.request_id == answer.headers["x-openstack-request-id"]
@@ -187,7 +190,7 @@ def test_a_delete_comes_before_all_else(world, body):
     act(world, server.uuid, body)
     assert world.client.delete(f"/v2.1/servers/{server.uuid}", token=ALICE).status_code == 204
     assert world.instance(server.uuid).task_state == states.DELETING
-    assert [method for _, method, _ in sent(world)] == ["change_power", "terminate_instance"]
+    assert [method for _, method, _ in sent(world)] == ["run", "terminate_instance"]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from roost import states
 from roost.api.dependencies import ApiOptions
 from roost.db.cell import faults, images, leases
 from roost.objects.mapping import CELL0_UUID
+from roost.operations.moves import RESETS
 from tests import api_harness
 from tests.api_harness import ADMIN, ALICE
 from tests.builders import CELL1, a_uuid, an_image
@@ -13,7 +14,7 @@ from tests.functional.api.sample_requests import say_that_it_is_up
 from tests.functional.api.test_server_actions import ACTIVE, act, conflict, history, sent
 
 REST = (*states.AS_FOUND.values(), states.ERROR)
-UNDER_TASKS = [(s.vm, s.task) for s in states.RESETS if s.task is not None]
+UNDER_TASKS = [(s.vm, s.task) for s in RESETS if s.task is not None]
 
 
 @pytest.fixture(scope="module")

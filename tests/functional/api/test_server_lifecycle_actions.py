@@ -4,10 +4,11 @@ import pytest
 
 from roost import exception, states
 from roost.api.dependencies import ApiOptions
-from roost.api.servers import tasks
+from roost.api.servers import operations
 from roost.db.api import keypairs
 from roost.db.cell import actions, instances
 from roost.objects.mapping import CELL0_UUID
+from roost.operations import kinds
 from tests import api_harness
 from tests.api_harness import ADMIN, ALICE, UNLIMITED
 from tests.builders import CELL1, a_flavor, a_keypair, a_report, a_uuid, an_image
@@ -91,10 +92,8 @@ def test_what_is_to_be_done_is_written_down_and_told(world, word, vm_state):
     row = world.instance(server.uuid)
     assert (row.vm_state, row.task_state) == (vm_state, task)
     ((host, method, told),) = world.buses["fake://cell1/"].sent
-    assert (host, method, told["instance_uuid"], told["task"]) == (
-        *("h1", "do_task"),
-        *(server.uuid, task),
-    )
+    assert (host, method, told["instance_uuid"]) == ("h1", "run", server.uuid)
+    assert kinds.get(told["kind"]).first == task
     (action,) = history(world, server)
     assert (action.action, action.user_id, action.finish_time) == (word, "alice", None)
 
@@ -407,7 +406,7 @@ def test_an_api_that_dies_before_it_tells_the_host_leaves_the_image_to_it(world,
         raise SystemExit("killed")
 
     server = place(world)
-    monkeypatch.setattr(tasks, "do", die)
+    monkeypatch.setattr(operations, "send", die)
     with pytest.raises(SystemExit):
         act(world, server, body)
     assert world.images.images[world.instance(server.uuid).task_image.id].status == "queued"

@@ -8,6 +8,7 @@ from roost.db.api import quota
 from roost.db.api import soft_delete as mappings
 from roost.db.cell import instances
 from roost.objects.mapping import CELL0_UUID
+from roost.operations.kinds import OF_TASK
 from tests.api_harness import ADMIN, ALICE
 from tests.builders import CELL1
 from tests.fakes.lost_commits import lost_answers
@@ -87,7 +88,7 @@ def take_away(world, cell_uuid=CELL1):
 
 
 def told(uuid, task):
-    return [("h1", "change_power", {"instance_uuid": uuid, "task": task})]
+    return [("h1", "run", {"instance_uuid": uuid, "kind": OF_TASK[task].name})]
 
 
 @pytest.mark.parametrize("values", [ACTIVE, STOPPED, PAUSED])

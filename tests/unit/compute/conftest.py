@@ -115,7 +115,7 @@ class Rig:
             availability_zone="nova",
             reporter=self.reporter,
             group=self.group,
-            executors=Executors(executor or now, ends=ends or rest, power=rest, tasks=rest),
+            executors=Executors(executor or now, ends=ends or rest, power=rest, images=rest),
             flow=flow,
             **values,
         )

@@ -184,6 +184,6 @@ def test_neither_do_tasks_that_have_ended(small, boot):
         image = small.store.add(a_context(), name="x", data=io.BytesIO(content))
         instance.task_state, instance.task_image = states.REBUILDING, image
         instance.attempt += 1
-        manager.do_task(a_context(), instance_uuid=instance.uuid, task=states.REBUILDING)
+        manager.run(a_context(), instance_uuid=instance.uuid, kind="rebuild")
         assert small.conductor.faults[instance.uuid] is None
         assert instance.image.id == image.id

@@ -50,7 +50,7 @@ def test_a_guest_that_is_made_anew_is_started_by_that_of_its_new_image(rig, boot
     assert "kernel" not in rig.virt.contents(instance.uuid)
     instance.task_state, instance.task_image = states.REBUILDING, image
     instance.attempt += 1
-    manager.do_task(a_context(), instance_uuid=instance.uuid, task=states.REBUILDING)
+    manager.run(a_context(), instance_uuid=instance.uuid, kind="rebuild")
     assert started_by(rig, instance) == (b"kernel", b"ramdisk", "console=ttyS0")
 
 

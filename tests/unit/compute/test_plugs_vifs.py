@@ -83,7 +83,7 @@ def test_a_guest_that_is_made_anew_is_plugged_anew(rig, networks, server):
     networks.kept.clear()
     instance.task_state, instance.task_image = states.REBUILDING, rig.image
     instance.attempt += 1
-    manager.do_task(a_context(), instance_uuid=instance.uuid, task=states.REBUILDING)
+    manager.run(a_context(), instance_uuid=instance.uuid, kind="rebuild")
     assert [*networks.kept] == [instance.uuid]
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from roost import exception, states
 from roost.compute.virt.fake.faults import Crash
+from roost.operations.kinds import OF_TASK
 from tests.builders import a_context
 
 ENDS = {
@@ -96,7 +97,7 @@ def gate(rig):
 
 
 def change(manager, instance, task):
-    manager.change_power(a_context(), instance_uuid=instance.uuid, task=task)
+    manager.run(a_context(), instance_uuid=instance.uuid, kind=OF_TASK[task].name)
 
 
 def power(rig, instance):
@@ -107,7 +108,7 @@ def boots(rig, instance):
     return rig.virt.contents(instance.uuid).get("boots", 1)
 
 
-@pytest.mark.parametrize("task", states.POWER_TASKS)
+@pytest.mark.parametrize("task", ENDS)
 def test_a_task_changes_the_guest_and_then_its_row(rig, server, task):
     manager, instance = server(task)
     change(manager, instance, task)
@@ -238,14 +239,14 @@ def test_a_hypervisor_that_cannot_tell_ends_the_task_only(rig, server, monkeypat
 def test_the_outcome_is_told_until_it_is_heard(rig, server, applied):
     manager, instance = server(states.POWERING_OFF)
     away = exception.Unavailable("the bus is away")
-    rig.conductor.fail("report_power", away, away, applied=applied)
+    rig.conductor.fail("end_operation", away, away, applied=applied)
     change(manager, instance, states.POWERING_OFF)
     assert (instance.vm_state, instance.task_state) == (states.STOPPED, None)
 
 
 def test_without_an_answer_at_first_nothing_is_done(rig, server):
     manager, instance = server(states.POWERING_OFF)
-    rig.conductor.fail("instance_update", exception.Unavailable("the bus is away"))
+    rig.conductor.fail("has_task", exception.Unavailable("the bus is away"))
     change(manager, instance, states.POWERING_OFF)
     assert power(rig, instance) == states.RUNNING
     assert len(rig.leases) == 0
@@ -265,14 +266,15 @@ def test_a_task_under_way_has_a_lease_that_is_renewed(rig, server, gate, threads
 def test_a_task_whose_lease_is_lost_is_not_begun(rig, server, monkeypatch):
     """The cell has given it up, and the host learns it while it asks for the row."""
     manager, instance = server(states.POWERING_OFF)
-    asked = rig.conductor.instance_update
+    asked = rig.conductor.has_task
 
     def ask_and_lose(*args, **values):
-        asked(*args, **values)
+        answer = asked(*args, **values)
         instance.host = "h2"
         manager.renew_leases()
+        return answer
 
-    monkeypatch.setattr(rig.conductor, "instance_update", ask_and_lose)
+    monkeypatch.setattr(rig.conductor, "has_task", ask_and_lose)
     change(manager, instance, states.POWERING_OFF)
     assert (instance.task_state, power(rig, instance)) == (states.POWERING_OFF, states.RUNNING)
 

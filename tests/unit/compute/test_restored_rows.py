@@ -5,10 +5,12 @@ import io
 import pytest
 
 from roost import exception, states
+from roost.operations.kinds import OF_TASK
+from roost.operations.moves import MOVES
 from tests.builders import NOW, a_context, an_image
 from tests.unit.compute.reconcile_harness import World
 
-TASKS = sorted({state.task for state in states.MOVES} - {None, states.DELETING})
+TASKS = sorted({state.task for state in MOVES} - {None, states.DELETING})
 DIARY = {"diary": "what its user has written since"}
 
 
@@ -49,10 +51,9 @@ def tell(world, boot, instance):
     if task in states.BUILD_TASKS:
         instance.task_state = states.SCHEDULING
         boot(world.manager, instance.obj_clone())
-    elif task in states.LIFE_TASKS:
-        world.manager.do_task(a_context(), instance_uuid=instance.uuid, task=task)
     else:
-        world.manager.change_power(a_context(), instance_uuid=instance.uuid, task=task)
+        kind = OF_TASK[task].name
+        world.manager.run(a_context(), instance_uuid=instance.uuid, kind=kind)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -105,7 +106,7 @@ def rebuild(rig, world, instance, *, attempt, image=None):
     """Rebuild a server, and return what its user is told."""
     instance.task_state, instance.task_image = states.REBUILDING, image or rig.image
     instance.attempt = attempt
-    world.manager.do_task(a_context(), instance_uuid=instance.uuid, task=states.REBUILDING)
+    world.manager.run(a_context(), instance_uuid=instance.uuid, kind="rebuild")
     return rig.conductor.faults.get(instance.uuid)
 
 

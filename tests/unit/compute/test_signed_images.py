@@ -7,6 +7,7 @@ import pytest
 from roost import states
 from roost.compute.image_cache import ImageCache
 from roost.image.signatures import CertificateFolder, Signatures
+from roost.operations.kinds import OF_TASK
 from tests.builders import a_context, a_uuid
 
 
@@ -36,6 +37,6 @@ def test_neither_is_one_rebuilt_or_rescued(strict, boot, task):
     instance.task_state, instance.task_image = task, strict.image
     instance.attempt += task == states.REBUILDING
     instance.trusted_certs = [a_uuid()]
-    manager.do_task(a_context(), instance_uuid=instance.uuid, task=task)
+    manager.run(a_context(), instance_uuid=instance.uuid, kind=OF_TASK[task].name)
     assert strict.virt.contents(instance.uuid) == before
     assert "it is not signed" in strict.conductor.faults[instance.uuid]

@@ -8,12 +8,15 @@ import threading
 import pytest
 
 from roost import exception, states
+from roost.compute import manager as compute_manager
 from roost.compute.operations import snapshot
 from roost.context import admin_context
 from roost.objects import GuestConfig, ImageMeta, InjectedFile
+from roost.operations.kinds import CREATE_BACKUP, CREATE_IMAGE, OF_TASK, REBUILD
 from tests.builders import NOW, a_context, a_uuid, an_image
 from tests.unit.compute.test_config_drive import Disc
 
+TASKS_OF_IMAGES = sorted({*CREATE_IMAGE.tasks, *CREATE_BACKUP.tasks})
 REST = (states.ACTIVE, states.STOPPED, states.ERROR)
 
 
@@ -40,7 +43,7 @@ def server(rig, boot, other):
         if vm_state == states.STOPPED:
             rig.virt.power_off(instance.uuid)
         instance.vm_state, instance.task_state, instance.task_image = vm_state, task, other
-        instance.attempt += task in states.REBUILD_TASKS
+        instance.attempt += task in REBUILD.tasks
         rig.conductor.events[instance.uuid].clear()
         return manager, instance
 
@@ -48,7 +51,7 @@ def server(rig, boot, other):
 
 
 def do(manager, instance, task, **told):
-    manager.do_task(a_context(), instance_uuid=instance.uuid, task=task, **told)
+    manager.run(a_context(), instance_uuid=instance.uuid, kind=OF_TASK[task].name, **told)
 
 
 def guest_of(rig, instance):
@@ -66,7 +69,7 @@ def steps(rig, instance):
 
 
 @pytest.mark.parametrize("vm_state", REST)
-@pytest.mark.parametrize("task", states.REBUILD_TASKS)
+@pytest.mark.parametrize("task", REBUILD.tasks)
 def test_a_rebuild_makes_the_guest_anew_wherever_it_was_left(rig, server, other, task, vm_state):
     manager, instance = server(task, vm_state)
     before = guest_of(rig, instance)
@@ -274,7 +277,7 @@ def shots(rig, server):
     return Shots(rig, server)
 
 
-@pytest.mark.parametrize("task", states.IMAGE_TASKS)
+@pytest.mark.parametrize("task", TASKS_OF_IMAGES)
 def test_an_image_has_what_is_on_the_disk_wherever_it_was_left(rig, shots, boot, task):
     image = shots.take(task)
     assert rig.store.get(admin_context(), image.id).status == "active"
@@ -344,12 +347,22 @@ def test_images_of_other_projects_push_no_backup_out_and_are_not_deleted(shots):
     assert set(shots.kept()) == {first.id, second.id, *feigned}
 
 
-@pytest.mark.parametrize("task", [*states.LIFE_TASKS, "levitating"])
+@pytest.mark.parametrize("task", OF_TASK)
 def test_a_task_that_is_over_or_somebody_elses_is_left_alone(rig, server, task):
     manager, instance = server(task)
     instance.host = "h2"
     before = guest_of(rig, instance)
     do(manager, instance, task)
-    manager.do_task(a_context(), instance_uuid=a_uuid(), task=task)
+    manager.run(a_context(), instance_uuid=a_uuid(), kind=OF_TASK[task].name)
     assert guest_of(rig, instance) == before
     assert instance.task_state == task
+
+
+def test_an_operation_that_the_host_does_not_know_ends_with_that_reason(rig, server, monkeypatch):
+    manager, instance = server(states.RESCUING)
+    before = guest_of(rig, instance)
+    monkeypatch.setattr(compute_manager, "KINDS", {})
+    do(manager, instance, states.RESCUING)
+    assert guest_of(rig, instance) == before
+    assert (instance.vm_state, instance.task_state) == (states.ACTIVE, None)
+    assert "too old" in rig.conductor.faults[instance.uuid]

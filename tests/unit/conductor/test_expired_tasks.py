@@ -8,6 +8,8 @@ import sqlalchemy as sa
 from roost import exception, states
 from roost.conductor.cell.sweeper import remedies
 from roost.db.cell import actions, faults, instances, leases, left_behind, models
+from roost.operations.kinds import OF_TASK, REBUILD, RESTORE, SOFT_DELETE
+from roost.operations.moves import MOVES
 from tests.builders import an_instance
 from tests.unit.conductor.test_reschedule import details, get, row, under_way
 from tests.unit.db.test_cell import an_action
@@ -65,12 +67,12 @@ def told(cell):
 
 
 def test_every_task_state_has_a_remedy():
-    known = remedies(builds=object(), deletes=object(), power=object(), passwords=object())
-    assert known.keys() == {state.task for state in states.MOVES} - {None}
+    known = remedies(builds=object(), deletes=object(), operations=object())
+    assert known.keys() == {state.task for state in MOVES} - {None}
 
 
 @pytest.mark.parametrize(
-    "task", sorted({state.task for state in states.MOVES} - {None, states.UPDATING_PASSWORD})
+    "task", sorted({state.task for state in MOVES} - {None, states.UPDATING_PASSWORD})
 )
 def test_a_task_is_resent_in_the_name_of_its_request_and_project_alone(cell, task):
     if task in states.BUILD_TASKS:
@@ -192,7 +194,7 @@ def test_who_cannot_be_asked_in_time_is_asked_once_in_a_sweep(cell):
     resting_one = resting(cell, task=states.POWERING_OFF)
     cell.sweep()
     assert len(asked) == 1
-    assert told(cell) == [("h1", "change_power")]
+    assert told(cell) == [("h1", "run")]
     assert get(cell, resting_one.uuid).task_state == states.POWERING_OFF
 
 
@@ -224,10 +226,10 @@ def test_a_delete_of_an_instance_on_no_host_ends_here(cell):
 
 RESTING = [
     (before.vm, before.task)
-    for before in states.MOVES
-    if before.task in (*states.POWER_TASKS, *states.LIFE_TASKS)
+    for before in MOVES
+    if before.task in OF_TASK and before.task not in (*SOFT_DELETE.tasks, *RESTORE.tasks)
 ]
-REBUILDS = [each for each in RESTING if each[1] in states.REBUILD_TASKS]
+REBUILDS = [each for each in RESTING if each[1] in REBUILD.tasks]
 TOLD = [each for each in RESTING if each[1] != states.UPDATING_PASSWORD]
 
 
@@ -236,9 +238,8 @@ def test_a_task_on_a_host_that_is_up_is_told_again(cell, vm_state, task):
     made = resting(cell, vm_state, task)
     cell.sweep()
     ((host, method, arguments),) = cell.bus.sent
-    called = "change_power" if task in states.POWER_TASKS else "do_task"
-    assert (host, method) == ("h1", called)
-    assert arguments == {"instance_uuid": made.uuid, "task": task}
+    assert (host, method) == ("h1", "run")
+    assert arguments == {"instance_uuid": made.uuid, "kind": OF_TASK[task].name}
 
 
 @pytest.mark.parametrize(("vm_state", "task"), sorted({*RESTING} - {*REBUILDS}))

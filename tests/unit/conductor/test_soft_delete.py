@@ -85,8 +85,8 @@ def test_a_cell_that_was_away_hears_of_it_later(world, running):
     assert unheard(world) == [uuid]
     world.sweeper.sweep()
     assert task(world, uuid) == (states.ACTIVE, states.SOFT_DELETING)
-    told = {"instance_uuid": uuid, "task": states.SOFT_DELETING}
-    assert world.casts() == [("h1", "change_power", told)]
+    told = {"instance_uuid": uuid, "kind": "soft_delete"}
+    assert world.casts() == [("h1", "run", told)]
     assert unheard(world) == []
     world.sweeper.sweep()
     assert len(world.casts()) == 1

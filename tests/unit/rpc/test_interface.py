@@ -5,9 +5,10 @@ import threading
 import pytest
 from oslo_context.context import get_current
 
-from roost import conf, exception, states
+from roost import conf, exception
 from roost.callers import OURSELVES, Callers, Level
 from roost.context import RequestContext
+from roost.operations.kinds import KINDS
 from roost.rpc import interface
 from roost.rpc.compute import Compute
 from roost.rpc.transport import Bus
@@ -243,14 +244,14 @@ def test_the_users_token_goes_only_where_it_is_needed(declaration, name):
     assert (sent.user_id, sent.roles) == ("alice", ["member"])
 
 
-@pytest.mark.parametrize("task", states.LIFE_TASKS)
-def test_with_a_task_it_goes_only_where_the_host_works_on_an_image(task):
+@pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+def test_with_an_operation_it_goes_only_where_the_host_works_on_an_image(kind):
     recording = RecordingBus()
     asked = context(user_id="alice", auth_token="secret")
-    Compute(recording).on("h1").do_task(asked, instance_uuid="u", task=task)
+    Compute(recording).on("h1").run(asked, instance_uuid="u", kind=kind.name)
     (sent,) = recording.contexts
-    without = {states.UNRESCUING, states.UPDATING_PASSWORD}
-    assert sent.auth_token == (None if task in without else "secret")
+    works = {"rebuild", "rescue", "create_image", "create_backup"}
+    assert sent.auth_token == ("secret" if kind.name in works else None)
     assert sent.user_id == "alice"
 
 

@@ -1,12 +1,11 @@
-"""Tasks of servers: written into the row by compare and swap, with an instance action.
+"""Operations on servers: written into the row by compare and swap, with an instance action.
 
-The modules of actions write a task into the row, then cast to the host, as a hint; the cell's
+The modules of actions begin an operation in the row, then cast to the host, as a hint; the cell's
 sweeper resends a lost cast. Of two actions that race, one is refused.
 """
 
-import functools
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from roost import exception, states
@@ -17,7 +16,7 @@ from roost.db.cell import actions, guest_config, instances
 from roost.db.engine import Session, retried
 from roost.db.types import utcnow
 from roost.objects import InjectedFile, Instance, InstanceAction
-from roost.rpc.compute import Compute
+from roost.operations.kinds import Kind
 
 
 def begun(call: Call, instance_uuid: str, action: str) -> InstanceAction:
@@ -45,37 +44,35 @@ def done(call: Call, instance_uuid: str, action: str) -> InstanceAction:
 LOG = logging.getLogger(__name__)
 
 
-def put_under(
+def accept(
     call: Call,
     server_ref: ServerRef,
+    kind: Kind,
     *,
-    action: str,
-    task: str,
     changes: Mapping[str, Any] | None = None,
     files: Sequence[InjectedFile] | None = None,
 ) -> Instance:
-    """Write a task into an instance's row, with a record, and return the updated instance.
+    """Write an operation into an instance's row, with a record, and return the updated instance.
 
-    :param action: its name in records and messages
     :param changes: other columns to change in the same transaction
     :param files: the guest's new files; None: they stay
-    :raises roost.exception.Conflict: when the server's state does not allow the action
+    :raises roost.exception.Conflict: when the server's state does not allow the operation
     """
     instance, cell = server_ref.instance, server_ref.cell
     uuid = str(instance.uuid)
-    refusal = functools.partial(refused, uuid, action=action, task=task)
     if cell is None:
-        raise refusal(vm_state=instance.vm_state, task_state=instance.task_state)
+        raise refused(uuid, kind, vm_state=instance.vm_state, task_state=instance.task_state)
     if instance.host is None and instance.vm_state != states.BUILDING:
         raise exception.Conflict(f"Instance {uuid} is not ready")
-    record = begun(call, uuid, action)
+    record = begun(call, uuid, kind.action)
     try:
-        return _begin(cell, record, {**(changes or {}), "task_state": task}, files)
+        return _begin(cell, record, {**(changes or {}), "task_state": kind.first}, files)
     except exception.NotFound as error:
         raise missing(uuid) from error
     except exception.Conflict as error:
         found = error.details["found"]
-        raise refusal(vm_state=found["vm_state"], task_state=found["task_state"]) from error
+        state = {"vm_state": found["vm_state"], "task_state": found["task_state"]}
+        raise refused(uuid, kind, **state) from error
 
 
 @retried
@@ -106,40 +103,25 @@ def _is_recorded(session: Session, record: InstanceAction) -> bool:
         return False
 
 
-def cast_to_host(
-    server_ref: ServerRef, instance: Instance, send: Callable[[Compute], None]
+def send(
+    call: Call, server_ref: ServerRef, instance: Instance, kind: Kind, **parameters: str
 ) -> None:
-    """Send a hint to the host of an instance; the row has the task, too."""
+    """Cast an operation to the host of an instance, with parameters that are not in the row."""
     assert server_ref.cell is not None
-    LOG.info("[instance: %s] %s accepted", instance.uuid, instance.task_state)
+    LOG.info("[instance: %s] %s accepted", instance.uuid, kind)
+    host = server_ref.cell.compute.on(str(instance.host))
     try:
-        send(server_ref.cell.compute.on(str(instance.host)))
+        host.run(call.context, instance_uuid=str(instance.uuid), kind=kind.name, **parameters)
     except exception.Unavailable as error:
         LOG.warning(
             "[instance: %s] cast of %s to host %s failed, the sweeper resends it: %s",
-            instance.uuid, instance.task_state, instance.host, error,
+            instance.uuid, kind, instance.host, error,
         )  # fmt: skip
 
 
-def do(call: Call, server_ref: ServerRef, instance: Instance, **arguments: str) -> None:
-    """Cast the task to the host of an instance, with arguments that are not in the row."""
-    task = {"instance_uuid": str(instance.uuid), "task": str(instance.task_state)}
-    cast_to_host(server_ref, instance, lambda host: host.do_task(call.context, **task, **arguments))
-
-
-def refused(
-    uuid: str, *, action: str, task: str, vm_state: str, task_state: str | None
-) -> exception.Conflict:
-    """Return the error: for the vm state, if that does not allow the task, else for the task state.
-
-    :param action: its name in records and messages
-    """
-    for_vm = {
-        before.vm
-        for before in states.MOVES
-        if states.may_follow(before, states.State(before.vm, task))
-    }
+def refused(uuid: str, kind: Kind, *, vm_state: str, task_state: str | None) -> exception.Conflict:
+    """Return the error: for the vm state, if that does not allow it, else for the task state."""
     state = f"vm_state {vm_state}"
-    if vm_state in for_vm and task_state is not None:
+    if vm_state in kind.begins and task_state is not None:
         state = f"task_state {task_state}"
-    return exception.Conflict(f"Cannot '{action}' instance {uuid} while it is in {state}")
+    return exception.Conflict(f"Cannot '{kind.action}' instance {uuid} while it is in {state}")

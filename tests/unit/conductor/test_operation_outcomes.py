@@ -3,10 +3,11 @@
 import pytest
 
 from roost import exception, states
-from roost.conductor.cell.task_outcomes import ObservedGuest, TaskOutcomes
+from roost.conductor.cell.operation_outcomes import ObservedGuest, OperationOutcomes
 from roost.context import RequestContext
 from roost.db.cell import actions, faults, instances, leases
 from roost.objects import HostFinding, InstanceAction, InstanceActionEvent
+from roost.operations.kinds import OF_TASK, REBOOT
 from roost.rpc.compute import Compute
 from tests.builders import NOW, a_uuid, an_instance
 
@@ -22,7 +23,7 @@ EVENT = InstanceActionEvent(
 
 @pytest.fixture
 def power(cell):
-    return TaskOutcomes("conductor1", cell.database, Compute(cell.bus), cell.notifier)
+    return OperationOutcomes("conductor1", cell.database, Compute(cell.bus), cell.notifier)
 
 
 @pytest.fixture
@@ -75,15 +76,22 @@ def _states(cell, uuid):
     return found.vm_state, found.task_state, found.power_state
 
 
-def _settle(power, cell, uuid, found, **expected):
-    power.settle(cell.context, uuid, found, expected)
+def _end(power, cell, uuid, found, task):
+    if task is None:
+        _settle(power, cell, uuid, found, states.ACTIVE)
+    else:
+        power.end(cell.context, uuid, OF_TASK[task], found)
+
+
+def _settle(power, cell, uuid, found, vm_state):
+    power.settle(cell.context, uuid, found, vm_state=vm_state)
 
 
 @pytest.mark.parametrize("vm_state", [states.ACTIVE, states.ERROR])
 def test_a_stopped_guest_makes_a_stopped_server_and_ends_the_action(cell, power, server, vm_state):
     uuid = server(vm_state, states.POWERING_OFF)
     found = ObservedGuest("h1", states.SHUTDOWN, [EVENT])
-    _settle(power, cell, uuid, found, task_state=states.POWERING_OFF)
+    _end(power, cell, uuid, found, states.POWERING_OFF)
     assert _states(cell, uuid) == (states.STOPPED, None, states.SHUTDOWN)
     (action,) = _history(cell, uuid)
     assert action.finish_time is not None
@@ -94,7 +102,7 @@ def test_a_stopped_guest_makes_a_stopped_server_and_ends_the_action(cell, power,
 def test_a_failed_stop_leaves_a_server_that_runs_and_says_why(cell, power, server):
     uuid = server(states.ACTIVE, states.POWERING_OFF)
     found = ObservedGuest("h1", states.RUNNING, [EVENT], "It does not want to.")
-    _settle(power, cell, uuid, found, task_state=states.POWERING_OFF)
+    _end(power, cell, uuid, found, states.POWERING_OFF)
     assert _states(cell, uuid) == (states.ACTIVE, None, states.RUNNING)
     assert _history(cell, uuid)[0].message == "It does not want to."
     assert _fault(cell, uuid) is None
@@ -104,15 +112,15 @@ def test_a_failed_stop_leaves_a_server_that_runs_and_says_why(cell, power, serve
 def test_of_a_guest_whose_power_nobody_knows_only_the_task_ends(cell, power, server, vm_state):
     uuid = server(vm_state, states.REBOOTING_HARD)
     found = ObservedGuest("h1", states.NOSTATE, [], "The hypervisor is away.")
-    _settle(power, cell, uuid, found, task_state=states.REBOOTING_HARD)
+    _end(power, cell, uuid, found, states.REBOOTING_HARD)
     assert _states(cell, uuid) == (vm_state, None, states.NOSTATE)
 
 
 @pytest.mark.parametrize("task", [states.POWERING_OFF, None])
 def test_a_guest_that_is_gone_is_an_error_with_a_fault(cell, power, server, task):
     uuid = server(states.ACTIVE, task)
-    expected = {"task_state": task, "vm_state": states.ACTIVE}
-    _settle(power, cell, uuid, ObservedGuest("h1", None, [], "It is gone."), **expected)
+    found = ObservedGuest("h1", None, [], "It is gone.")
+    _end(power, cell, uuid, found, task)
     assert _states(cell, uuid) == (states.ERROR, None, states.NOSTATE)
     fault = _fault(cell, uuid)
     assert (fault.message, fault.host, fault.code) == ("It is gone.", "h1", 500)
@@ -123,7 +131,7 @@ def test_what_failed_on_the_host_is_in_the_details_of_a_fault(cell, power, serve
     told = {name: getattr(EVENT, name) for name in ("event", "host", "start_time", "finish_time")}
     failed = InstanceActionEvent(**told, result="Error", details="/var/lib is full")
     found = ObservedGuest("h1", None, [EVENT, failed], "It failed.")
-    _settle(power, cell, uuid, found, task_state=states.REBUILDING)
+    _end(power, cell, uuid, found, states.REBUILDING)
     fault = _fault(cell, uuid)
     assert (fault.message, fault.details) == ("It failed.", f"{EVENT.host}: /var/lib is full")
 
@@ -139,7 +147,7 @@ def test_what_failed_on_the_host_is_in_the_details_of_a_fault(cell, power, serve
 )
 def test_a_stopped_guest_makes_a_server_that_is_put_away(cell, power, server, found, power_state):
     uuid = server(states.ACTIVE, states.SOFT_DELETING)
-    _settle(power, cell, uuid, found, task_state=states.SOFT_DELETING)
+    _end(power, cell, uuid, found, states.SOFT_DELETING)
     assert _states(cell, uuid) == (states.SOFT_DELETED, None, power_state)
     assert _get(cell, uuid).soft_deleted_at is not None
     (action,) = _history(cell, uuid)
@@ -149,7 +157,7 @@ def test_a_stopped_guest_makes_a_server_that_is_put_away(cell, power, server, fo
 def test_what_could_not_be_put_away_stays_to_be_until_its_host_is_told_again(cell, power, server):
     uuid = server(states.ACTIVE, states.SOFT_DELETING)
     found = ObservedGuest("h1", states.RUNNING, [EVENT], "It does not want to.")
-    _settle(power, cell, uuid, found, task_state=states.SOFT_DELETING)
+    _end(power, cell, uuid, found, states.SOFT_DELETING)
     assert _states(cell, uuid)[:2] == (states.ACTIVE, states.SOFT_DELETING)
     (action,) = _history(cell, uuid)
     assert (action.finish_time, len(action.events)) == (None, 1)
@@ -167,7 +175,7 @@ def test_what_could_not_be_put_away_stays_to_be_until_its_host_is_told_again(cel
 )
 def test_a_restored_server_is_as_its_guest_is_found(cell, power, server, found, vm_state):
     uuid = server(states.SOFT_DELETED, states.RESTORING, soft_deleted_at=NOW)
-    _settle(power, cell, uuid, found, task_state=states.RESTORING)
+    _end(power, cell, uuid, found, states.RESTORING)
     assert _states(cell, uuid)[:2] == (vm_state, None)
     assert _get(cell, uuid).soft_deleted_at is None
     assert (_fault(cell, uuid) is not None) == (vm_state == states.ERROR)
@@ -177,7 +185,7 @@ def test_a_restored_server_is_as_its_guest_is_found(cell, power, server, found, 
 def test_what_is_put_away_follows_its_guest_in_nothing_but_the_power_state(cell, power, server):
     uuid = server(states.SOFT_DELETED, soft_deleted_at=NOW)
     found = ObservedGuest("h1", states.SHUTDOWN)
-    _settle(power, cell, uuid, found, vm_state=states.SOFT_DELETED, task_state=None)
+    _settle(power, cell, uuid, found, states.SOFT_DELETED)
     assert _states(cell, uuid) == (states.SOFT_DELETED, None, states.SHUTDOWN)
     assert (_get(cell, uuid).soft_deleted_at, _history(cell, uuid)) == (NOW, [])
 
@@ -187,7 +195,7 @@ def test_a_server_at_rest_whose_guest_stopped_by_itself_has_that_in_its_history(
 ):
     uuid = server(states.ACTIVE, power_state=states.RUNNING)
     found = ObservedGuest("h1", states.SHUTDOWN, [], "It had stopped by itself.")
-    _settle(power, cell, uuid, found, vm_state=states.ACTIVE, task_state=None)
+    _settle(power, cell, uuid, found, states.ACTIVE)
     assert _states(cell, uuid) == (states.STOPPED, None, states.SHUTDOWN)
     (action,) = _history(cell, uuid)
     assert (action.action, action.message) == ("stop", "It had stopped by itself.")
@@ -197,23 +205,21 @@ def test_a_server_at_rest_whose_guest_stopped_by_itself_has_that_in_its_history(
 def test_at_rest_the_power_state_alone_may_be_news(cell, power, server):
     uuid = server(states.ACTIVE, power_state=states.NOSTATE)
     found = ObservedGuest("h1", states.RUNNING)
-    _settle(power, cell, uuid, found, vm_state=states.ACTIVE, task_state=None)
+    _settle(power, cell, uuid, found, states.ACTIVE)
     assert _states(cell, uuid) == (states.ACTIVE, None, states.RUNNING)
     assert _history(cell, uuid) == []
 
 
 @pytest.mark.parametrize(
-    ("host", "expected"),
-    [
-        ("h2", {"task_state": states.POWERING_OFF}),
-        ("h1", {"task_state": states.REBOOTING}),
-        ("h1", {"task_state": None, "vm_state": states.ACTIVE}),
-    ],
+    ("host", "task"), [("h2", states.POWERING_OFF), ("h1", states.REBOOTING), ("h1", None)]
 )
-def test_what_is_not_as_expected_stays_as_it_is(cell, power, server, host, expected):
-    uuid = server(states.ACTIVE, states.POWERING_OFF)
+def test_what_is_not_as_expected_stays_as_it_is(cell, power, server, host, task):
+    uuid, found = (
+        server(states.ACTIVE, states.POWERING_OFF),
+        ObservedGuest(host, states.SHUTDOWN, [EVENT]),
+    )
     with pytest.raises(exception.Conflict):
-        _settle(power, cell, uuid, ObservedGuest(host, states.SHUTDOWN, [EVENT]), **expected)
+        _end(power, cell, uuid, found, task)
     assert _states(cell, uuid)[:2] == (states.ACTIVE, states.POWERING_OFF)
     assert _history(cell, uuid)[0].events == []
 
@@ -233,15 +239,15 @@ def test_a_late_copy_of_a_report_does_not_end_the_next_task_of_the_kind(cell, po
         ObservedGuest("h1", states.RUNNING, [EVENT]),
     )
     first = RequestContext(request_id="req-1")
-    power.settle(first, uuid, found, {"task_state": states.REBOOTING})
+    power.end(first, uuid, REBOOT, found)
     with cell.database.begin() as session:
         instances.update(session, uuid, {"task_state": states.REBOOTING}, expected={})
         actions.start(session, _action(uuid, request_id="req-2"))
     with pytest.raises(exception.Conflict, match="req-1 is over"):
-        power.settle(first, uuid, found, {"task_state": states.REBOOTING})
+        power.end(first, uuid, REBOOT, found)
     assert _get(cell, uuid).task_state == states.REBOOTING
     second = RequestContext(request_id="req-2")
-    power.settle(second, uuid, found, {"task_state": states.REBOOTING})
+    power.end(second, uuid, REBOOT, found)
     assert _get(cell, uuid).task_state is None
     assert [len(action.events) for action in _history(cell, uuid)] == [1, 1]
 

@@ -1,6 +1,6 @@
-"""Outcomes of tasks: records the states of instances after power actions and the like.
+"""Outcomes of operations, and of what guests did by themselves: records the states of instances.
 
-Before: ``api/servers/actions.py`` wrote a task into the row and cast to the host; or
+Before: the API wrote the operation's task into the row and cast to the host; or
 ``compute/reconcile.py`` saw that a guest differs from its row. After: the instance has no task, and
 the state of its guest.
 
@@ -11,7 +11,7 @@ their data has arrived.
 import dataclasses
 import logging
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from roost import exception, states
@@ -37,25 +37,11 @@ from roost.objects import (
     InstanceFault,
     InstanceLocation,
 )
+from roost.operations.kinds import BY_ITSELF, OF_TASK, RESTORE, Kind
 from roost.rpc.compute import Compute
 from roost.rpc.notifications import Notifier
 
 LOG = logging.getLogger(__name__)
-# Actions that the history shows for state changes that the guest caused.
-_BY_ITSELF: Final = {
-    states.STOPPED: "stop",
-    states.PAUSED: "pause",
-    states.SUSPENDED: "suspend",
-    states.RESCUED: "rescue",
-}
-_EXPECTABLE: Final = ("vm_state", "task_state")
-# States of servers whose host went down during these tasks; in others the state stays. The state of
-# a guest that was being restored is unknown: its row follows it later.
-_WITHOUT_HOST: Final = {
-    **dict.fromkeys(states.REBUILD_TASKS, states.ERROR),
-    states.SOFT_DELETING: states.SOFT_DELETED,
-    states.RESTORING: states.ACTIVE,
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +61,7 @@ class ObservedGuest:
 
 
 @dataclasses.dataclass(frozen=True)
-class TaskOutcomes:
+class OperationOutcomes:
     """Updates the rows of instances by the states of their guests.
 
     :param host: the name of this conductor's host, for the instances' history
@@ -105,61 +91,69 @@ class TaskOutcomes:
             left_behind.forget(session, host, instance_uuids)
 
     @retried
-    def settle(
-        self,
-        context: RequestContext,
-        instance_uuid: str,
-        found: ObservedGuest,
-        expected: Mapping[str, Any],
+    def end(
+        self, context: RequestContext, instance_uuid: str, kind: Kind, found: ObservedGuest
     ) -> None:
-        """Set the state of an instance by its guest, and end its task, if its row is as expected.
+        """Set the state of an instance after an operation, by its guest, and end its task.
 
-        Without a guest the state is ERROR; with an unknown power state only the task ends. After a
-        failed soft delete the task stays: the sweeper sends it again, like a delete.
+        Without a guest, or when it is unusable, the state is ERROR; with an unknown power state
+        only the task ends. An operation that insists keeps its task after a failure: the sweeper
+        sends it again.
 
         A request ends once: a late copy of its report finds the request over, and does not end
-        another task of the same kind that the instance may have by then.
+        another operation of the same kind that the instance may have by then.
 
-        :raises roost.exception.Conflict: when the row is not as expected, or the request is over
+        :raises roost.exception.Conflict: when the row has no such operation on this host, or the
+            request is over
         :raises roost.exception.NotFound: when the instance does not exist
-        :raises roost.exception.Invalid: when ``expected`` names other columns than states
         """
-        if not set(expected) <= set(_EXPECTABLE):
-            raise exception.Invalid(f"expected may name only {', '.join(_EXPECTABLE)}")
-        changes = _changes(found, expected)
+        changes = _after(kind, found)
+        ends = "task_state" in changes
         with self.database.begin() as session:
             image_id = images.waiting(session, instance_uuid) if found.reason else None
-            instances.update(
-                session, instance_uuid, changes, expected={"host": found.host, **expected}
-            )
-            if expected.get("task_state") is not None:
-                _check_not_over(session, instance_uuid, context.request_id)
-            if "task_state" in changes:
+            expected = {"host": found.host, "task_state": kind.tasks}
+            instances.update(session, instance_uuid, changes, expected=expected)
+            _check_not_over(session, instance_uuid, context.request_id)
+            if ends:
                 images.forsake(session, instance_uuid, image_id)
-            if expected.get("task_state") is not None:
-                over = "task_state" in changes
-                why = found.reason if over else None
-                actions.add_events(session, instance_uuid, found.events, finish=over, message=why)
-            elif (action := _BY_ITSELF.get(changes.get("vm_state", ""))) is not None:
-                actions.start(session, _by_itself(context, instance_uuid, action, found))
+            message = found.reason if ends else None
+            actions.add_events(session, instance_uuid, found.events, finish=ends, message=message)
             if changes.get("vm_state") == states.ERROR:
-                guest_config.forget_secrets(session, instance_uuid)
-                faults.add(session, _fault(instance_uuid, found))
+                _note_error(session, instance_uuid, found)
+
+    @retried
+    def settle(
+        self, context: RequestContext, instance_uuid: str, found: ObservedGuest, *, vm_state: str
+    ) -> None:
+        """Set the state of an instance without a task by its guest, which changed by itself.
+
+        Without a guest the state is ERROR; an unknown power state changes nothing else.
+
+        :param vm_state: the state in which the row was seen
+        :raises roost.exception.Conflict: when the row is not as it was seen
+        :raises roost.exception.NotFound: when the instance does not exist
+        """
+        changes = _by_itself(found, vm_state)
+        expected = {"host": found.host, "vm_state": vm_state, "task_state": None}
+        with self.database.begin() as session:
+            instances.update(session, instance_uuid, changes, expected=expected)
+            if (action := BY_ITSELF.get(changes.get("vm_state", ""))) is not None:
+                actions.start(session, _record(context, instance_uuid, action, found))
+            if changes.get("vm_state") == states.ERROR:
+                _note_error(session, instance_uuid, found)
 
     def resend(self, task: ExpiredLease) -> None:
-        """Send a task to its host again; the host ignores a task that is over."""
+        """Send an operation to its host again; the host ignores one that is over."""
         context = project_context(task.project_id, request_id=task.request_id)
         LOG.info("[instance: %s] %s resent to %s", task.instance_uuid, task.task_state, task.host)
         host = self.compute.on(str(task.host))
-        send = host.do_task if task.task_state in states.LIFE_TASKS else host.change_power
-        send(context, instance_uuid=task.instance_uuid, task=task.task_state)
+        host.run(context, instance_uuid=task.instance_uuid, kind=OF_TASK[task.task_state].name)
 
     def abandon(self, task: ExpiredLease, *, why: str | None = None) -> None:
-        """End a task whose host is down, unless the host has renewed its lease meanwhile.
+        """End an operation whose host is down, unless the host has renewed its lease meanwhile.
 
-        The host will report the guest's state when it is up again. A server that was being rebuilt
-        goes to ERROR: whether it has a guest is unknown. An image that was being created is
-        abandoned.
+        The host will report the guest's state when it is up again. An image that was being created
+        is abandoned.
 
         :param why: the reason for the user; None: the host is down
         """
@@ -171,8 +165,9 @@ class TaskOutcomes:
     @retried
     def _end(self, task: ExpiredLease, reason: str) -> bool:
         uuid, changes = task.instance_uuid, dict[str, Any](task_state=None)
-        if task.task_state in _WITHOUT_HOST:
-            changes["vm_state"] = _WITHOUT_HOST[task.task_state]
+        without_host = OF_TASK[task.task_state].without_host
+        if without_host is not None:
+            changes["vm_state"] = without_host
         with self.database.begin() as session:
             image_id = images.waiting(session, uuid)
             try:
@@ -183,10 +178,7 @@ class TaskOutcomes:
             event = self._gave_up(reason)
             actions.add_events(session, uuid, [event], finish=True, message=reason)
             if changes.get("vm_state") == states.ERROR:
-                guest_config.forget_secrets(session, uuid)
-                faults.add(
-                    session, _fault(uuid, ObservedGuest(str(task.host), None, reason=reason))
-                )
+                _note_error(session, uuid, ObservedGuest(str(task.host), None, reason=reason))
         return True
 
     def notify(self, context: RequestContext, finding: HostFinding) -> None:
@@ -204,42 +196,39 @@ def _check_not_over(session: Session, instance_uuid: str, request_id: str) -> No
         raise exception.Conflict(f"Instance {instance_uuid}: {request_id} is over already.")
 
 
-def _changes(found: ObservedGuest, expected: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the changes of the row: without a task or a new state, only the power state."""
-    if expected.get("task_state") == states.SOFT_DELETING:
-        return _soft_deleted(found)
-    if found.power_state is None or found.failed:
-        power_state = found.power_state or states.NOSTATE
-        return {"vm_state": states.ERROR, "task_state": None, "power_state": power_state}
-    changes: dict[str, Any] = {"power_state": found.power_state}
-    under_task = expected.get("task_state") is not None
-    if under_task:
-        changes["task_state"] = None
-    vm_state = _rests(found, expected)
-    if vm_state is not None and (under_task or vm_state != expected.get("vm_state")):
-        changes["vm_state"] = vm_state
-    return changes
+def _note_error(session: Session, instance_uuid: str, found: ObservedGuest) -> None:
+    guest_config.forget_secrets(session, instance_uuid)
+    faults.add(session, _fault(instance_uuid, found))
 
 
-def _soft_deleted(found: ObservedGuest) -> dict[str, Any]:
-    """Return the changes of the row after a soft delete; none if it failed."""
-    if found.power_state is not None and found.reason is not None:
-        return {}
+def _after(kind: Kind, found: ObservedGuest) -> dict[str, Any]:
+    """Return the changes of the row after an operation; none if it must be done again."""
     power_state = found.power_state or states.NOSTATE
-    return {"vm_state": states.SOFT_DELETED, "task_state": None, "power_state": power_state}
+    changes: dict[str, Any] = {"task_state": None, "power_state": power_state}
+    if kind.insists:
+        if found.power_state is not None and found.reason is not None:
+            return {}
+        return changes | {"vm_state": kind.leads_to}
+    if found.power_state is None or found.failed:
+        return changes | {"vm_state": states.ERROR}
+    vm_state = states.as_found(power_state, rescued=found.rescued)
+    if vm_state is None and kind is RESTORE:
+        vm_state = states.ACTIVE
+    return changes if vm_state is None else changes | {"vm_state": vm_state}
 
 
-def _rests(found: ObservedGuest, expected: Mapping[str, Any]) -> str | None:
-    """Return the vm_state of an instance by its guest; None: unchanged."""
-    if expected.get("vm_state") == states.SOFT_DELETED:
-        return None
-    vm_state = states.as_found(found.power_state or states.NOSTATE, rescued=found.rescued)
-    if vm_state is None and expected.get("task_state") == states.RESTORING:
-        return states.ACTIVE
-    return vm_state
+def _by_itself(found: ObservedGuest, before: str) -> dict[str, Any]:
+    """Return the changes of a row without a task; a soft-deleted server stays so with a guest."""
+    if found.power_state is None:
+        return {"vm_state": states.ERROR, "power_state": states.NOSTATE}
+    changes: dict[str, Any] = {"power_state": found.power_state}
+    vm_state = states.as_found(found.power_state, rescued=found.rescued)
+    if vm_state in (None, before) or before == states.SOFT_DELETED:
+        return changes
+    return changes | {"vm_state": vm_state}
 
 
-def _by_itself(
+def _record(
     context: RequestContext, instance_uuid: str, action: str, found: ObservedGuest
 ) -> InstanceAction:
     now = utcnow()

@@ -1,0 +1,178 @@
+"""Runs the operations on servers of this host.
+
+Before: the API wrote the operation's task, and the image that it is about, into the instance's row
+and cast here. After: the row has the guest's actual state, and why the operation failed, if it did.
+Safe to repeat at any point: the host checks the row first, so the message of a finished operation
+does nothing, and an unfinished one is repeated from its beginning.
+"""
+
+import functools
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+from roost import exception, states
+from roost.compute.host import Host
+from roost.compute.instance_events import InstanceEvents
+from roost.compute.leases import Lease, LostLease
+from roost.compute.operations import power, rebuild, snapshot
+from roost.compute.operations.operation import Do, HostOperation, Spared
+from roost.compute.virt.driver import VirtDriver
+from roost.context import RequestContext
+from roost.operations import kinds
+from roost.operations.kinds import Kind
+
+LOG = logging.getLogger(__name__)
+WORK: Final[Mapping[Kind, Do]] = {
+    kinds.STOP: power.power_off,
+    kinds.START: power.power_on,
+    kinds.REBOOT: power.reboot,
+    kinds.HARD_REBOOT: power.reboot,
+    kinds.PAUSE: power.pause,
+    kinds.UNPAUSE: power.unpause,
+    kinds.SUSPEND: power.suspend,
+    kinds.RESUME: power.resume,
+    kinds.REBUILD: rebuild.rebuild,
+    kinds.CREATE_IMAGE: snapshot.snapshot,
+    kinds.CREATE_BACKUP: snapshot.snapshot,
+    kinds.RESCUE: power.rescue,
+    kinds.UNRESCUE: power.unrescue,
+    kinds.CHANGE_PASSWORD: power.set_password,
+    kinds.SOFT_DELETE: power.soft_delete,
+    kinds.RESTORE: power.restore,
+}
+
+
+def run(
+    host: Host,
+    kind: Kind,
+    *,
+    context: RequestContext,
+    instance_uuid: str,
+    lease: Lease,
+    password: str | None,
+) -> bool:
+    """Run the operation of an instance's row; nothing else may work on the instance.
+
+    :returns: False when the row has no such operation (any more)
+    :raises roost.exception.Unavailable: when the conductor does not answer
+    """
+    operation = HostOperation(
+        host=host,
+        context=context,
+        kind=kind,
+        uuid=instance_uuid,
+        lease=lease,
+        timeline=InstanceEvents(host.name),
+        password=password,
+    )
+    if not _begin(operation):
+        LOG.info("[instance: %s] no %s under way on %s", operation.uuid, kind, host.name)
+        return False
+    LOG.info("%s begins on %s", operation, host.name)
+    try:
+        why, spoilt = _try(operation)
+    except LostLease as error:
+        LOG.info("%s ends without a report: %s", operation, error.message)
+        return True
+    if _report(operation, why=why, failed=spoilt) and kind.spoils and why is None:
+        host.note_announced(operation.uuid)
+    return True
+
+
+def _begin(operation: HostOperation) -> bool:
+    """Return whether the row has the operation; read the instance, if the kind needs it."""
+    if not operation.kind.reads_instance:
+        return operation.is_wanted()
+    operation.found = operation.host.conductor.begin_operation(
+        operation.context,
+        instance_uuid=operation.uuid,
+        host=operation.host.name,
+        kind=operation.kind.name,
+    )
+    return operation.found is not None
+
+
+def _try(operation: HostOperation) -> tuple[str | None, bool]:
+    """Do the work, and return why it failed, if it did, and whether the guest is unusable now.
+
+    :raises LostLease: when the operation is no longer this host's
+    """
+    spoils = operation.kind.spoils
+    try:
+        WORK[operation.kind](operation)
+    except LostLease:
+        raise
+    except Spared as error:
+        return exception.reason(error), False
+    except exception.RoostError as error:
+        LOG.warning("%s failed: %s", operation, error.message)
+        return exception.reason(error), spoils
+    except Exception as error:
+        LOG.exception("%s failed", operation)
+        return exception.reason(error), spoils
+    finally:
+        operation.host.images.release(operation)
+    return None, False
+
+
+def _report(operation: HostOperation, *, why: str | None, failed: bool) -> bool:
+    """Report the guest's state to the conductor; retry, because only this host knows it.
+
+    :returns: whether the conductor accepted the report
+    """
+    host = operation.host
+    send = functools.partial(
+        host.conductor.end_operation,
+        operation.context,
+        instance_uuid=operation.uuid,
+        host=host.name,
+        kind=operation.kind.name,
+        events=list(operation.timeline.events),
+        reason=why,
+        failed=failed,
+        **_as_found(host.virt, operation.uuid),
+    )
+    try:
+        host.patience.retry(f"{operation}: report", send, stopping=host.stopping)
+    except (exception.Conflict, exception.NotFound) as error:
+        # reported before and the answer lost, or deleted, or given up by the conductor
+        LOG.info("%s is over already: %s", operation, error.message)
+        return False
+    LOG.info("%s is done on %s", operation, host.name)
+    return True
+
+
+def refuse(host: Host, context: RequestContext, instance_uuid: str, kind: str) -> None:
+    """End an operation of a kind that this host does not know; its guest stays as it is.
+
+    :raises roost.exception.RoostError: when the conductor does not answer, or refuses
+    """
+    LOG.warning(
+        "[instance: %s] %s is unknown here: roost-compute on %s is too old for it",
+        instance_uuid, kind, host.name,
+    )  # fmt: skip
+    host.conductor.end_operation(
+        context,
+        instance_uuid=instance_uuid,
+        host=host.name,
+        kind=kind,
+        events=[],
+        reason="The host of the server is too old for this action; nothing was done.",
+        **_as_found(host.virt, instance_uuid),
+    )
+
+
+def _as_found(virt: VirtDriver, instance_uuid: str) -> dict[str, Any]:
+    """Return a guest's power state (None: no guest) and whether it is rescued, for the report.
+
+    NOSTATE: the hypervisor cannot describe it.
+    """
+    try:
+        guest = virt.describe(instance_uuid)
+    except exception.NotFound:
+        return {"power_state": None}
+    except Exception:
+        LOG.exception("[instance: %s] hypervisor cannot describe the guest", instance_uuid)
+        return {"power_state": states.NOSTATE}
+    return {"power_state": guest.power_state, "rescued": guest.rescued}
