@@ -64,14 +64,11 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     liveness_reporter = LivenessReporter(
         database, group, scheduler, interval=conf.service_report_interval, patience=patience
     )
-    remedies = cell_sweeper.remedies(
-        builds=cell_sweeper.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
-        deletes=cell_sweeper.Deletes(deletion, compute, filterings),
-        operations=cell_sweeper.Operations(outcomes),
-    )
     sweeper = CellSweeper(
         database,
-        remedies,
+        cell_sweeper.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
+        cell_sweeper.Deletes(deletion, compute, filterings),
+        cell_sweeper.Operations(outcomes),
         surely_down=liveness_reporter.surely_down,
         lease_seconds=conf.conductor.task_lease_seconds,
         stale_seconds=STALE_SECONDS,

@@ -1,10 +1,11 @@
 """The manager of a compute host: serves the RPC interface :mod:`roost.rpc.compute`."""
 
 import contextlib
+import functools
 import logging
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Final, Protocol
 
 from roost import exception, states
@@ -12,11 +13,13 @@ from roost.compute import build, external_events
 from roost.compute.external_events import NetworkHealer
 from roost.compute.host import Host
 from roost.compute.host_identity import HostIdentity
+from roost.compute.instance_events import InstanceEvents
 from roost.compute.leases import Lease
 from roost.compute.locks import Locks
 from roost.compute.network.driver import DescribesPorts, FiltersGuests
 from roost.compute.operations import consoles, delete, interfaces, runner, snapshot
 from roost.compute.operations.consoles import ConsoleListener
+from roost.compute.operations.operation import HostOperation
 from roost.compute.reconcile import Reconciler
 from roost.compute.task_queues import BuildQueue, Executors, TaskQueue
 from roost.compute.virt.driver import ReportsGuestEvents, TidiesUp
@@ -31,6 +34,7 @@ from roost.objects import (
     Vif,
 )
 from roost.operations.kinds import KINDS
+from roost.rpc.compute import Compute
 from roost.servicegroup.driver import ServiceGroup
 
 LOG = logging.getLogger(__name__)
@@ -152,6 +156,7 @@ class ComputeManager:
             host=self._host.name,
             binary=BINARY,
             availability_zone=self._availability_zone,
+            version=Compute.version,
             **({} if self._state is None else {"state_id": self._state.state_id}),
         )
         self._cell_uuid = answer["cell_uuid"]
@@ -271,7 +276,7 @@ class ComputeManager:
             lambda: self._terminate(context, instance_uuid),
             executor=self._executors.ends,
             key="terminate",
-            lease=self._lease(instance_uuid, (states.DELETING,)),
+            lease=Lease(self._host.leases, instance_uuid, (states.DELETING,)),
             ahead=True,  # other work would do nothing for a server that is being deleted
         )
 
@@ -290,6 +295,7 @@ class ComputeManager:
         self,
         context: RequestContext,
         *,
+        operation_uuid: str,
         instance_uuid: str,
         kind: str,
         password: str | None = None,
@@ -297,32 +303,36 @@ class ComputeManager:
     ) -> None:
         known = KINDS.get(kind)
         if known is None:
-            self._tasks.put(
-                instance_uuid,
-                lambda: runner.refuse(self._host, context, instance_uuid, kind),
-                executor=self._executors.ends,
-                key=kind,
-            )
+            names = {"operation_uuid": operation_uuid, "instance_uuid": instance_uuid}
+            refuse = functools.partial(runner.refuse, self._host, context, **names, kind=kind)
+            key = ("refuse", operation_uuid)
+            self._tasks.put(instance_uuid, refuse, executor=self._executors.ends, key=key)
             return
-        lease = self._lease(instance_uuid, known.tasks)
+        operation = HostOperation(
+            host=self._host,
+            context=context,
+            kind=known,
+            operation_uuid=operation_uuid,
+            uuid=instance_uuid,
+            lease=Lease(
+                self._host.leases, instance_uuid, known.tasks, operation_uuid=operation_uuid
+            ),
+            timeline=InstanceEvents(self._host.name),
+            password=password,
+        )
 
         def do() -> None:
             with self._locks.hold(instance_uuid):
-                done = runner.run(
-                    self._host,
-                    known,
-                    context=context,
-                    instance_uuid=instance_uuid,
-                    lease=lease,
-                    password=password,
-                )
-                if not done and image_id is not None:
+                if not runner.run(operation) and image_id is not None:
                     snapshot.forget(self._host, context=context, image_id=image_id)
 
-        executors = self._executors
-        executor = executors.images if known.uses_images else executors.power
-        key = (kind, password, image_id)
-        self._tasks.put(instance_uuid, do, executor=executor, key=key, lease=lease)
+        self._tasks.put(
+            instance_uuid,
+            do,
+            executor=self._executors.images if known.uses_images else self._executors.power,
+            key=operation_uuid,
+            lease=operation.lease,
+        )
 
     def external_instance_events(
         self, context: RequestContext, *, events: list[ExternalEvent]
@@ -378,9 +388,6 @@ class ComputeManager:
 
     def reconcile_guests(self, context: RequestContext, *, abandon: bool = False) -> None:
         self._reconciler.run(abandon=abandon)
-
-    def _lease(self, instance_uuid: str, family: Sequence[str]) -> Lease:
-        return Lease(self._host.leases, instance_uuid, family)
 
     def _look_later(self, instance_uuid: str, key: Hashable, look: Callable[[], object]) -> None:
         self._tasks.put(instance_uuid, look, executor=self._executors.ends, key=key)

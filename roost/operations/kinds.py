@@ -40,8 +40,11 @@ class Kind:
     image store with the token of the user, which its message carries. ``needs_password``: which
     only its message has, so a lost message ends it.
 
+    ``since``: the version of the RPC interface of hosts (:mod:`roost.rpc.compute`) that knows it.
+    ``tries``: how often it is sent to a host again that does not go on with it.
+
     ``spoils``: a failure leaves no usable guest. ``without_host``: the vm state after its host went
-    down meanwhile, None: the same as before.
+    down meanwhile, or did not do it; None: the same as before.
     """
 
     name: str
@@ -55,6 +58,8 @@ class Kind:
     reads_instance: bool = False
     uses_images: bool = False
     needs_password: bool = False
+    since: str = "1.0"
+    tries: int = 10
     spoils: bool = False
     without_host: str | None = None
 

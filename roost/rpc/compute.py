@@ -57,12 +57,13 @@ class Compute(interface.Interface):
         self,
         context: RequestContext,
         *,
+        operation_uuid: str,
         instance_uuid: str,
         kind: str,
         password: str | None = None,
         image_id: str | None = None,
     ) -> None:
-        """Run an operation on an instance, if its row still has it; the row has its details.
+        """Run an operation on an instance, if it is still under way; its row has the details.
 
         A host that does not know the kind ends the operation with that reason.
 

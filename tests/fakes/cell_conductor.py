@@ -3,7 +3,7 @@
 import collections
 
 from roost import exception, states
-from roost.objects import InstanceLocation, NetworkInfo
+from roost.objects import InstanceLocation, NetworkInfo, Operation
 from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE, UNKNOWN
 from roost.operations import kinds
 from roost.operations.moves import may_follow
@@ -14,11 +14,14 @@ from tests.builders import CELL1, a_vif
 class FakeCellConductor:
     """Holds instances by uuid; what was cast to it is in ``rescheduled`` and ``abandoned``.
 
-    ``places`` are the selections that builds have by now, where that matters.
+    ``places`` are the selections that builds have by now, where that matters. An instance with the
+    task state of an operation has one, whose uuid is the instance's; ``images`` are those that the
+    operations are about.
     """
 
     def __init__(self, *instances):
         self.places = {}
+        self.images = {}
         self.instances = {each.uuid: each for each in instances}
         self.ports = {}
         self.events = collections.defaultdict(list)
@@ -38,7 +41,9 @@ class FakeCellConductor:
         """Let the next calls of a method raise, before or (``applied``) after they acted."""
         self._trouble[method] += [(error, applied) for error in errors]
 
-    def report_service(self, context, *, host, binary, availability_zone=None, state_id=None):
+    def report_service(
+        self, context, *, host, binary, availability_zone=None, state_id=None, version=None
+    ):
         with self._acting("report_service"):
             return {
                 "cell_uuid": CELL1,
@@ -147,11 +152,12 @@ class FakeCellConductor:
             if self.instances.pop(instance_uuid, None) is not None:
                 self.buried.append(instance_uuid)
 
-    def renew_leases(self, context, *, host, tasks, nothing_else=False):
+    def renew_leases(self, context, *, host, tasks, operations, nothing_else=False):
         with self._acting("renew_leases"):
-            self.renewals.append(tasks)
+            self.renewals.append([*tasks, *operations])
             lost = [at for at, task in enumerate(tasks) if not self._keeps(host, *task)]
-            return {"seconds": self.lease_seconds, "lost": lost}
+            over = [uuid for uuid in operations if self._operation(uuid, host) is None]
+            return {"seconds": self.lease_seconds, "lost": lost, "lost_operations": over}
 
     def list_instances(self, context, *, host):
         with self._acting("list_instances"):
@@ -168,14 +174,32 @@ class FakeCellConductor:
             found = self.instances.get(instance_uuid)
             return found is not None and _is(found, {"host": host, "task_state": tasks})
 
-    def begin_operation(self, context, *, instance_uuid, host, kind):
+    def begin_operation(self, context, *, operation_uuid, instance_uuid, host, kind):
         with self._acting("begin_operation"):
-            tasks = kinds.get(kind).tasks
-            there = self.has_task(context, instance_uuid=instance_uuid, host=host, tasks=tasks)
-            return self.instances[instance_uuid].obj_clone() if there else None
+            return self._operation(operation_uuid, host)
+
+    def _operation(self, uuid, host):
+        found = self.instances.get(uuid)
+        if found is None or found.host != host or found.task_state not in kinds.OF_TASK:
+            return None
+        return Operation.of(
+            uuid=uuid,
+            instance_uuid=uuid,
+            kind=kinds.OF_TASK[found.task_state].name,
+            host=host,
+            image=self.images.get(uuid),
+            instance=found.obj_clone(),
+        )
+
+    def advance_operation(self, context, *, operation_uuid, instance_uuid, host, kind, changes):
+        with self._acting("advance_operation"):
+            expected = {"host": host, "task_state": kinds.get(kind).tasks}
+            found = self._as_expected(instance_uuid, expected)
+            for name, value in changes.items():
+                setattr(found, name, value)
 
     def end_operation(
-        self, context, *, instance_uuid, host, kind, power_state, events,
+        self, context, *, operation_uuid, instance_uuid, host, kind, power_state, events,
         reason=None, rescued=False, failed=False,
     ):  # fmt: skip
         with self._acting("end_operation"):
@@ -185,9 +209,9 @@ class FakeCellConductor:
             self.faults[instance_uuid] = reason
             if known.insists and reason is not None:
                 return
-            found.task_state, found.task_image = None, None
+            found.task_state = None
             if known.insists:
-                found.vm_state = states.SOFT_DELETED
+                found.vm_state = known.leads_to
                 found.power_state = power_state or states.NOSTATE
             else:
                 self._settle(found, None if failed else power_state, rescued)

@@ -33,6 +33,7 @@ OPEN_TO_HOSTS = {
     "cell-conductor.allocate_networks",
     "cell-conductor.attach_port",
     "cell-conductor.begin_build",
+    "cell-conductor.advance_operation",
     "cell-conductor.begin_operation",
     "cell-conductor.end_operation",
     "cell-conductor.has_task",
@@ -234,7 +235,7 @@ def telling(site, name, host):
     arguments = naming(CellConductor, name, host=host, cell_uuid=None, **others)
     if name == "renew_leases":
         arguments["tasks"] = [[victim, None, [None]], [victim, 1, ["spawning"]]]
-    if name in ("has_task", "begin_operation", "end_operation"):
+    if name in ("has_task", "advance_operation", "end_operation"):
         arguments |= {"kind": "rebuild"} if "kind" in arguments else {"tasks": ["rebuilding"]}
     if name == "report_finding":
         arguments["finding"] = HostFinding.of(

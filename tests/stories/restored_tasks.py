@@ -20,6 +20,7 @@ from tests.stories.restores import SERVICES
 
 HELD = 6.0  # seconds
 INSTANCES = models.instances
+OPERATIONS = models.operations
 
 
 def tasks(site):
@@ -37,6 +38,9 @@ def is_old(site, age):
     leased = sa.update(INSTANCES).where(INSTANCES.c.lease_until.is_not(None))
     site.write("cell1", leased.values(lease_until=then))
     site.write("cell1", sa.update(INSTANCES).values(created_at=then, updated_at=then))
+    leased = sa.update(OPERATIONS).where(OPERATIONS.c.lease_until.is_not(None))
+    site.write("cell1", leased.values(lease_until=then))
+    site.write("cell1", sa.update(OPERATIONS).values(created_at=then))
     site.write("cell1", sa.update(SERVICES).values(last_seen_up=then))
 
 

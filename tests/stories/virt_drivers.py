@@ -340,7 +340,9 @@ def rescue(able, image_path):
     driver = able(RescuesGuests)
 
     def rescue(instance):
-        driver.rescue(a_context(), instance, image_path=image_path, password="secret")
+        driver.rescue(
+            a_context(), instance, image=an_image(), image_path=image_path, password="secret"
+        )
         return driver
 
     return rescue

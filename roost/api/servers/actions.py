@@ -30,7 +30,8 @@ from roost.api.servers.guest_config import password
 from roost.api.servers.server_action import Act, action, body_of, plain
 from roost.api.validation import TEXT, UUID, of
 from roost.cells import Cell
-from roost.db.cell import actions, faults, images, instances
+from roost.db.cell import faults, instances
+from roost.db.cell import operations as operation_rows
 from roost.db.engine import Session, retried
 from roost.db.types import utcnow
 from roost.hardware.requirements import check_rescue_image
@@ -48,6 +49,7 @@ def _reboot(asked: Any) -> Kind:
 class SimpleAction:
     """An action whose operation needs nothing but its kind, which its arguments may select."""
 
+    dependencies: Dependencies
     kind_of: Callable[[Any], Kind]
 
     def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
@@ -57,13 +59,13 @@ class SimpleAction:
         """
         (asked,) = call.body.values()
         kind = self.kind_of(asked)
-        instance = operations.accept(call, server_ref, kind)
-        operations.send(call, server_ref, instance, kind)
+        operation = operations.accept(self.dependencies, call, server_ref, kind)
+        operations.send(call, server_ref, operation)
         return Answer()
 
 
 def _simple(kind: Kind) -> Callable[[Dependencies], Act]:
-    return plain(SimpleAction(lambda _asked: kind))
+    return lambda dependencies: SimpleAction(dependencies, lambda _asked: kind)
 
 
 _RESCUE: Final = "rescue"
@@ -82,10 +84,12 @@ class ServerRescue:
         :raises roost.exception.Conflict: when the server's state does not allow the action
         """
         asked = call.body[_RESCUE] or {}
-        changes = {"task_image": self._image(call, asked, server_ref.instance)}
-        instance = operations.accept(call, server_ref, kinds.RESCUE, changes=changes)
+        image = self._image(call, asked, server_ref.instance)
+        operation = operations.accept(
+            self._dependencies, call, server_ref, kinds.RESCUE, image=image
+        )
         secret = asked.get("adminPass") or password()
-        operations.send(call, server_ref, instance, kinds.RESCUE, password=secret)
+        operations.send(call, server_ref, operation, password=secret)
         shown = self._dependencies.options.instance_password
         return Answer({"adminPass": secret} if shown else {}, status=200)
 
@@ -127,11 +131,8 @@ def _write(cell: Cell, uuid: str, vm_state: str) -> None:
             found = instances.get(session, uuid)
         except exception.NotFound as error:
             raise missing(uuid) from error
-        image_id = images.waiting(session, uuid)
         _move(session, found, vm_state)
-        images.forsake(session, uuid, image_id)
-        if found.task_state is not None:
-            actions.add_events(session, uuid, [], finish=True, message=_WHY)
+        operation_rows.preempt(session, uuid, _WHY)
         if vm_state == states.ERROR != found.vm_state:
             faults.add(session, _fault(uuid))
 
@@ -162,15 +163,21 @@ def _fault(uuid: str) -> InstanceFault:
 _CHANGE: Final = "changePassword"
 
 
-def change(call: Call, server_ref: ServerRef) -> Answer:
-    """Write the operation into the row, and send the new password to the host.
+class PasswordChange:
+    """The action ``changePassword``."""
 
-    :raises roost.exception.Conflict: when the server's state does not allow the action
-    """
-    kind = kinds.CHANGE_PASSWORD
-    instance = operations.accept(call, server_ref, kind)
-    operations.send(call, server_ref, instance, kind, password=call.body[_CHANGE]["adminPass"])
-    return Answer()
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._dependencies = dependencies
+
+    def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
+        """Write the operation into the row, and send the new password to the host.
+
+        :raises roost.exception.Conflict: when the server's state does not allow the action
+        """
+        kind, secret = kinds.CHANGE_PASSWORD, call.body[_CHANGE]["adminPass"]
+        operation = operations.accept(self._dependencies, call, server_ref, kind)
+        operations.send(call, server_ref, operation, password=secret)
+        return Answer()
 
 
 def inject(_call: Call, server_ref: ServerRef) -> Answer:
@@ -209,7 +216,7 @@ _ACTIONS: Final = (
     ),
     action(
         "reboot",
-        plain(SimpleAction(_reboot)),
+        lambda dependencies: SimpleAction(dependencies, _reboot),
         Rule("os_compute_api:servers:reboot", MEMBER, "Reboot a server."),
         _REBOOT,
     ),
@@ -250,7 +257,7 @@ _ACTIONS: Final = (
     ),
     action(
         _CHANGE,
-        plain(change),
+        PasswordChange,
         Rule(
             "os_compute_api:os-admin-password",
             MEMBER,

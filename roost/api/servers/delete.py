@@ -126,9 +126,7 @@ def _turn(cell: Cell, uuid: str) -> int | None:
 
 def _refused(server_ref: ServerRef) -> exception.Conflict:
     found = server_ref.instance
-    return operations.refused(
-        str(found.uuid), RESTORE, vm_state=found.vm_state, task_state=found.task_state
-    )
+    return operations.refused(str(found.uuid), RESTORE, found.vm_state, found.task_state)
 
 
 class ServerDelete:

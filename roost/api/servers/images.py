@@ -21,7 +21,7 @@ from roost.api.servers import operations
 from roost.api.servers.metadata import METADATA
 from roost.api.servers.server_action import action
 from roost.api.validation import NAME, TEXT, number, of
-from roost.db.cell import images
+from roost.db.cell import operations as rows
 from roost.image.driver import (
     ACTIVE,
     KERNEL_BYTES,
@@ -143,12 +143,14 @@ class ServerSnapshot:
 
     def _begin(self, call: Call, server_ref: ServerRef, order: _ImageRequest) -> Answer:
         image = self._image(call, server_ref.instance, order)
-        changes = {"task_image": _with_rotation(image, order.rotation)}
-        instance = operations.accept(call, server_ref, order.kind, changes=changes)
+        rotated = _with_rotation(image, order.rotation)
+        operation = operations.accept(
+            self._dependencies, call, server_ref, order.kind, image=rotated
+        )
         try:
             self._describe(call, server_ref, image)
         finally:  # a host that finds no such image ends the task
-            operations.send(call, server_ref, instance, order.kind, image_id=image.id)
+            operations.send(call, server_ref, operation, image_id=image.id)
         root = service_catalog.images_root(call, self._dependencies.images)
         return _answer(call, image, order, root=root)
 
@@ -206,7 +208,7 @@ def _is_awaited(server_ref: ServerRef, image: ImageMeta) -> bool:
     assert server_ref.cell is not None
     try:
         with server_ref.cell.database.read() as session:
-            return images.waiting(session, str(server_ref.instance.uuid)) == image.id
+            return rows.waits_for_image(session, str(server_ref.instance.uuid), image.id)
     except exception.Unavailable:
         return True
 

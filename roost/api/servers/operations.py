@@ -5,18 +5,25 @@ sweeper resends a lost cast. Of two actions that race, one is refused.
 """
 
 import logging
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from roost import exception, states
+from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerRef, missing
 from roost.api.request import Call
 from roost.cells import Cell
-from roost.db.cell import actions, guest_config, instances
-from roost.db.engine import Session, retried
+from roost.cells import cell as cells_cell
+from roost.db.cell import guest_config, operations, services
+from roost.db.engine import Session
 from roost.db.types import utcnow
-from roost.objects import InjectedFile, Instance, InstanceAction
+from roost.objects import ImageMeta, InjectedFile, Instance, InstanceAction, Operation
+from roost.operations import kinds
 from roost.operations.kinds import Kind
+from roost.servicegroup.driver import ServiceGroup
+
+LOG = logging.getLogger(__name__)
 
 
 def begun(call: Call, instance_uuid: str, action: str) -> InstanceAction:
@@ -41,87 +48,103 @@ def done(call: Call, instance_uuid: str, action: str) -> InstanceAction:
     return record
 
 
-LOG = logging.getLogger(__name__)
-
-
 def accept(
+    dependencies: Dependencies,
     call: Call,
     server_ref: ServerRef,
     kind: Kind,
     *,
+    image: ImageMeta | None = None,
     changes: Mapping[str, Any] | None = None,
     files: Sequence[InjectedFile] | None = None,
-) -> Instance:
-    """Write an operation into an instance's row, with a record, and return the updated instance.
+) -> Operation:
+    """Begin an operation in the rows of its cell, with a record; ``instance`` of it is set.
 
-    :param changes: other columns to change in the same transaction
+    :param image: the image that it is about
+    :param changes: other columns of the instance to change in the same transaction
     :param files: the guest's new files; None: they stay
-    :raises roost.exception.Conflict: when the server's state does not allow the operation
+    :raises roost.exception.Conflict: when the server's state does not allow the operation, or its
+        host is down or too old for it
     """
     instance, cell = server_ref.instance, server_ref.cell
-    uuid = str(instance.uuid)
+    instance_uuid = str(instance.uuid)
     if cell is None:
-        raise refused(uuid, kind, vm_state=instance.vm_state, task_state=instance.task_state)
+        raise refused(instance_uuid, kind, instance.vm_state, instance.task_state)
     if instance.host is None and instance.vm_state != states.BUILDING:
-        raise exception.Conflict(f"Instance {uuid} is not ready")
-    record = begun(call, uuid, kind.action)
+        raise exception.Conflict(f"Instance {instance_uuid} is not ready")
+    record = begun(call, instance_uuid, kind.action)
+    operation_uuid = str(uuid.uuid4())
+
+    def begin(session: Session) -> Operation:
+        if instance.host is not None:
+            _check_host(session, dependencies.service_group, cell, instance, kind)
+        operation = operations.start(
+            session, kind, record, uuid=operation_uuid, image=image, changes=changes
+        )
+        if files is not None:
+            guest_config.put_files(session, instance_uuid, files)
+        return operation
+
     try:
-        return _begin(cell, record, {**(changes or {}), "task_state": kind.first}, files)
+        return cell.database.write(begin)
     except exception.NotFound as error:
-        raise missing(uuid) from error
+        raise missing(instance_uuid) from error
     except exception.Conflict as error:
-        found = error.details["found"]
-        state = {"vm_state": found["vm_state"], "task_state": found["task_state"]}
-        raise refused(uuid, kind, **state) from error
+        found = error.details.get("found")
+        if found is None:
+            raise
+        state = (found["vm_state"], found["task_state"])
+        with cell.database.read() as session:
+            under_way = operations.find(session, instance_uuid)
+        raise refused(instance_uuid, kind, *state, under_way) from error
 
 
-@retried
-def _begin(
-    cell: Cell,
-    record: InstanceAction,
-    changes: Mapping[str, Any],
-    files: Sequence[InjectedFile] | None,
-) -> Instance:
-    """Change the row, if its state allows it, with files and record."""
-    with cell.database.begin() as session:
-        try:
-            instances.update(session, record.instance_uuid, changes, expected={})
-        except exception.Conflict:
-            if not _is_recorded(session, record):  # else an earlier attempt was committed
-                raise
-        else:
-            if files is not None:
-                guest_config.put_files(session, record.instance_uuid, files)
-        actions.start(session, record)
-        return instances.get(session, record.instance_uuid)
-
-
-def _is_recorded(session: Session, record: InstanceAction) -> bool:
-    try:
-        return actions.get(session, record.instance_uuid, record.request_id).action == record.action
-    except exception.NotFound:
-        return False
-
-
-def send(
-    call: Call, server_ref: ServerRef, instance: Instance, kind: Kind, **parameters: str
+def _check_host(
+    session: Session, group: ServiceGroup, cell: Cell, instance: Instance, kind: Kind
 ) -> None:
-    """Cast an operation to the host of an instance, with parameters that are not in the row."""
+    """Make sure that the host of an instance is up, and knows the kind of operation.
+
+    :raises roost.exception.Conflict: with the reason
+    """
+    service = services.find_compute(session, str(instance.host))
+    if service is None:
+        return
+    why = None
+    now = cell.database.now()
+    if not group.find_up([service], cell_uuid=cell.uuid, now=now):
+        why = f"is down since {service.last_seen_up:%Y-%m-%dT%H:%M:%SZ}"
+    elif _numbers(service.version or "1.0") < _numbers(kind.since):
+        why = "is too old for it: its roost-compute must be upgraded first"
+    if why is not None:
+        raise exception.Conflict(f"Cannot '{kind.action}' instance {instance.uuid}: its host {why}")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+def send(call: Call, server_ref: ServerRef, operation: Operation, **parameters: str) -> None:
+    """Cast an operation to its host, with parameters that are not in its row."""
     assert server_ref.cell is not None
-    LOG.info("[instance: %s] %s accepted", instance.uuid, kind)
-    host = server_ref.cell.compute.on(str(instance.host))
-    try:
-        host.run(call.context, instance_uuid=str(instance.uuid), kind=kind.name, **parameters)
-    except exception.Unavailable as error:
-        LOG.warning(
-            "[instance: %s] cast of %s to host %s failed, the sweeper resends it: %s",
-            instance.uuid, kind, instance.host, error,
-        )  # fmt: skip
+    LOG.info("[instance: %s] %s accepted", operation.instance_uuid, operation.kind)
+    cells_cell.send(server_ref.cell, call.context, operation, **parameters)
 
 
-def refused(uuid: str, kind: Kind, *, vm_state: str, task_state: str | None) -> exception.Conflict:
-    """Return the error: for the vm state, if that does not allow it, else for the task state."""
+def refused(
+    uuid: str,
+    kind: Kind,
+    vm_state: str,
+    task_state: str | None,
+    under_way: Operation | None = None,
+) -> exception.Conflict:
+    """Return the error: for the vm state, if that does not allow it, else for the task state.
+
+    :param under_way: the operation of that task state, to be named
+    """
     state = f"vm_state {vm_state}"
     if vm_state in kind.begins and task_state is not None:
         state = f"task_state {task_state}"
+        if under_way is not None:
+            action = kinds.get(under_way.kind).action
+            state += f": '{action}' is under way since {under_way.created_at:%Y-%m-%dT%H:%M:%SZ}"
     return exception.Conflict(f"Cannot '{kind.action}' instance {uuid} while it is in {state}")

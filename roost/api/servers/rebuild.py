@@ -80,16 +80,18 @@ class ServerRebuild:
         image = self._image(call, server_ref.instance)
         files = guest_config.files_of(asked) if "personality" in asked else None
         self._check_limits(server_ref.instance, asked.get("metadata") or {}, files or [])
-        instance = operations.accept(
+        operation = operations.accept(
+            self._dependencies,
             call,
             server_ref,
             REBUILD,
-            changes=self._changes(call) | {"task_image": image},
+            image=image,
+            changes=self._changes(call),
             files=files,
         )
         secret = asked.get("adminPass") or password()
-        operations.send(call, server_ref, instance, REBUILD, password=secret)
-        return self._answer(call, instance, image, secret)
+        operations.send(call, server_ref, operation, password=secret)
+        return self._answer(call, operation.instance, image, secret)
 
     def _image(self, call: Call, instance: Instance) -> ImageMeta:
         """Return the new image, whose requirements the server's host must meet."""
@@ -143,7 +145,7 @@ class ServerRebuild:
             quota_resources.check(metadata, most=limits["metadata_items"])
             guest_config.check(files, limits=limits)
 
-    def _answer(self, call: Call, instance: Instance, image: ImageMeta, secret: str) -> Answer:
+    def _answer(self, call: Call, instance: Any, image: ImageMeta, secret: str) -> Answer:
         instance.image = image  # the response shows the new image
         shown = views.Shown(instance=instance, groups=self._groups(call, str(instance.uuid)))
         extra = {"adminPass": secret} if self._dependencies.options.instance_password else {}

@@ -16,7 +16,7 @@ from roost.compute.instance_events import InstanceEvents
 from roost.compute.leases import Lease, LostLease
 from roost.compute.virt.driver import Kernel, WatchesSteps
 from roost.context import RequestContext
-from roost.objects import ImageMeta, Instance
+from roost.objects import ImageMeta, Instance, Operation
 from roost.operations.kinds import Kind
 
 
@@ -28,23 +28,45 @@ class Spared(exception.Conflict):
 class HostOperation:
     """An operation on an instance of this host.
 
-    :param found: the instance, if the kind reads it
+    :param operation_uuid: of its row, which ``row`` is, once it has begun
     :param password: of the guest's administrator, if the message has one
     """
 
     host: Host
     context: RequestContext
     kind: Kind
-    uuid: str
+    operation_uuid: str
+    uuid: str  # of the instance
     lease: Lease
     timeline: InstanceEvents
-    found: Instance | None = None
     password: str | None = None
+    row: Operation | None = None
+
+    def take_up(self) -> bool:
+        """Take a lease on the operation; return False when it is over, or another host's.
+
+        :raises roost.exception.Unavailable: when the conductor does not answer
+        """
+        since = self.lease.keeper.clock()
+        found = self.host.conductor.begin_operation(
+            self.context,
+            operation_uuid=self.operation_uuid,
+            instance_uuid=self.uuid,
+            host=self.host.name,
+            kind=self.kind.name,
+        )
+        if found is None:
+            return False
+        self.row = found
+        self.lease.hold(since=since)
+        return True
 
     @property
     def instance(self) -> Instance:
-        assert self.found is not None, f"{self.kind} does not read the instance"
-        return self.found
+        assert self.row is not None, "take up the operation first"
+        found: Instance | None = self.row.instance
+        assert found is not None, f"{self.kind} does not read the instance"
+        return found
 
     @property
     def image(self) -> ImageMeta:
@@ -52,9 +74,9 @@ class HostOperation:
 
         :raises roost.exception.Internal: when the row names none
         """
-        found: ImageMeta | None = self.instance.task_image
+        found: ImageMeta | None = None if self.row is None else self.row.image
         if found is None:
-            raise exception.Internal(f"instance {self.uuid}: its row names no image for its task")
+            raise exception.Internal(f"{self}: its row names no image")
         return found
 
     def fetch_image(self) -> pathlib.Path:
@@ -69,27 +91,19 @@ class HostOperation:
         trusted = list(self.instance.trusted_certs)
         return {"stopping": self.host.stopping, "trusted": trusted, "user": self}
 
-    def is_wanted(self) -> bool:
-        """Return whether the row still has this operation on this host.
-
-        :raises roost.exception.Unavailable: when the conductor does not answer
-        """
-        return self.host.conductor.has_task(
-            self.context, instance_uuid=self.uuid, host=self.host.name, tasks=[*self.kind.tasks]
-        )
-
     def go_on(self, task: str, **changes: Any) -> None:
         """Report the progress of the operation to the row.
 
         :raises LostLease: when the operation is no longer this host's, or over
         """
         send = functools.partial(
-            self.host.conductor.instance_update,
+            self.host.conductor.advance_operation,
             self.context,
+            operation_uuid=self.operation_uuid,
             instance_uuid=self.uuid,
+            host=self.host.name,
+            kind=self.kind.name,
             changes={"task_state": task, **changes},
-            expected={"host": self.host.name, "task_state": [*self.kind.tasks]},
-            events=[],
         )
         try:
             self.host.patience.retry(f"{self}: {task}", send, stopping=self.host.stopping)

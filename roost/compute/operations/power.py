@@ -73,6 +73,7 @@ def rescue(operation: HostOperation) -> None:
     _rescues(operation).rescue(
         operation.context,
         operation.instance,
+        image=operation.image,
         image_path=operation.fetch_image(),
         password=operation.password,
         kernel=operation.fetch_kernel(),

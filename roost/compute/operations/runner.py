@@ -1,9 +1,9 @@
 """Runs the operations on servers of this host.
 
-Before: the API wrote the operation's task, and the image that it is about, into the instance's row
-and cast here. After: the row has the guest's actual state, and why the operation failed, if it did.
-Safe to repeat at any point: the host checks the row first, so the message of a finished operation
-does nothing, and an unfinished one is repeated from its beginning.
+Before: the API wrote the operation's row, and its task into that of the instance, and cast here.
+After: the instance has the guest's actual state, and the history why the operation failed, if it
+did. Safe to repeat at any point: the host first takes a lease on the operation, so the message of a
+finished one does nothing, and an unfinished one is repeated from its beginning.
 """
 
 import functools
@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from roost import exception, states
 from roost.compute.host import Host
-from roost.compute.instance_events import InstanceEvents
-from roost.compute.leases import Lease, LostLease
+from roost.compute.leases import LostLease
 from roost.compute.operations import power, rebuild, snapshot
 from roost.compute.operations.operation import Do, HostOperation, Spared
 from roost.compute.virt.driver import VirtDriver
@@ -43,31 +42,15 @@ WORK: Final[Mapping[Kind, Do]] = {
 }
 
 
-def run(
-    host: Host,
-    kind: Kind,
-    *,
-    context: RequestContext,
-    instance_uuid: str,
-    lease: Lease,
-    password: str | None,
-) -> bool:
-    """Run the operation of an instance's row; nothing else may work on the instance.
+def run(operation: HostOperation) -> bool:
+    """Run an operation that is under way; nothing else may work on the instance.
 
-    :returns: False when the row has no such operation (any more)
+    :returns: False when it is over, or another host's
     :raises roost.exception.Unavailable: when the conductor does not answer
     """
-    operation = HostOperation(
-        host=host,
-        context=context,
-        kind=kind,
-        uuid=instance_uuid,
-        lease=lease,
-        timeline=InstanceEvents(host.name),
-        password=password,
-    )
-    if not _begin(operation):
-        LOG.info("[instance: %s] no %s under way on %s", operation.uuid, kind, host.name)
+    host = operation.host
+    if not operation.take_up():
+        LOG.info("%s is not under way on %s any more", operation, host.name)
         return False
     LOG.info("%s begins on %s", operation, host.name)
     try:
@@ -75,22 +58,9 @@ def run(
     except LostLease as error:
         LOG.info("%s ends without a report: %s", operation, error.message)
         return True
-    if _report(operation, why=why, failed=spoilt) and kind.spoils and why is None:
+    if _report(operation, why=why, failed=spoilt) and operation.kind.spoils and why is None:
         host.note_announced(operation.uuid)
     return True
-
-
-def _begin(operation: HostOperation) -> bool:
-    """Return whether the row has the operation; read the instance, if the kind needs it."""
-    if not operation.kind.reads_instance:
-        return operation.is_wanted()
-    operation.found = operation.host.conductor.begin_operation(
-        operation.context,
-        instance_uuid=operation.uuid,
-        host=operation.host.name,
-        kind=operation.kind.name,
-    )
-    return operation.found is not None
 
 
 def _try(operation: HostOperation) -> tuple[str | None, bool]:
@@ -125,6 +95,7 @@ def _report(operation: HostOperation, *, why: str | None, failed: bool) -> bool:
     send = functools.partial(
         host.conductor.end_operation,
         operation.context,
+        operation_uuid=operation.operation_uuid,
         instance_uuid=operation.uuid,
         host=host.name,
         kind=operation.kind.name,
@@ -143,7 +114,9 @@ def _report(operation: HostOperation, *, why: str | None, failed: bool) -> bool:
     return True
 
 
-def refuse(host: Host, context: RequestContext, instance_uuid: str, kind: str) -> None:
+def refuse(
+    host: Host, context: RequestContext, *, operation_uuid: str, instance_uuid: str, kind: str
+) -> None:
     """End an operation of a kind that this host does not know; its guest stays as it is.
 
     :raises roost.exception.RoostError: when the conductor does not answer, or refuses
@@ -154,6 +127,7 @@ def refuse(host: Host, context: RequestContext, instance_uuid: str, kind: str) -
     )  # fmt: skip
     host.conductor.end_operation(
         context,
+        operation_uuid=operation_uuid,
         instance_uuid=instance_uuid,
         host=host.name,
         kind=kind,

@@ -28,7 +28,7 @@ def snapshot(operation: HostOperation) -> None:
     try:
         _take(operation)
     except LostLease:
-        if not operation.is_wanted():
+        if not operation.take_up():
             forget(operation.host, context=operation.context, image_id=operation.image.id)
         raise
     except Exception:

@@ -21,6 +21,7 @@ import psutil
 
 from roost.context import RequestContext
 from roost.objects import (
+    ImageMeta,
     Instance,
     InstanceNUMATopology,
     NetworkInfo,
@@ -269,12 +270,14 @@ class RescuesGuests(Protocol):
         context: RequestContext,
         instance: Instance,
         *,
+        image: ImageMeta,
         image_path: pathlib.Path,
         password: str | None,
         kernel: Kernel | None = None,
     ) -> None:
         """Stop the guest and start it from the rescue image; no error when it is rescued already.
 
+        :param image: may request a rescue device
         :param image_path: a complete image on this host, read-only
         :param password: the administrator's in the rescue system, if the driver can set it; None:
             the image's own

@@ -22,6 +22,7 @@ from roost.objects import (
     InstanceLocation,
     NetworkInfo,
     NetworkRequest,
+    Operation,
     RoostObject,
     Selection,
     Vif,
@@ -65,10 +66,11 @@ class CellConductorManager:
         binary: str,
         availability_zone: str | None = None,
         state_id: str | None = None,
+        version: str | None = None,
     ) -> dict[str, Any]:
         if context.caller.level is Level.HOST and binary != COMPUTE:
             raise exception.Forbidden(f"A host is a {COMPUTE}, and no {binary}.")
-        return self._report_service(host, binary, availability_zone, state_id)
+        return self._report_service(host, binary, availability_zone, state_id, version)
 
     @retried
     def _report_service(
@@ -77,6 +79,7 @@ class CellConductorManager:
         binary: str,
         availability_zone: str | None,
         state_id: str | None,
+        version: str | None,
     ) -> dict[str, Any]:
         with self._database.begin() as session:
             cell_uuid, cell_name = identity.get(session)
@@ -86,6 +89,7 @@ class CellConductorManager:
                 binary=binary,
                 availability_zone=availability_zone,
                 state_id=state_id,
+                version=version,
             )
         return {
             "cell_uuid": cell_uuid,
@@ -196,13 +200,15 @@ class CellConductorManager:
         *,
         host: str,
         tasks: list[list[Any]],
+        operations: list[str],
         nothing_else: bool = False,
     ) -> dict[str, Any]:
         held = [HeldLease(uuid, attempt, tuple(names)) for uuid, attempt, names in tasks]
-        lost = self._progress.renew_leases(
-            host, held, seconds=self._lease_seconds, nothing_else=nothing_else
+        lost, lost_operations = self._progress.renew_leases(
+            host, held, operations, seconds=self._lease_seconds, nothing_else=nothing_else
         )
-        return {"seconds": self._lease_seconds, "lost": lost}
+        answer = {"lost": lost, "lost_operations": lost_operations}
+        return {"seconds": self._lease_seconds, **answer}
 
     def list_instances(self, context: RequestContext, *, host: str) -> list[Instance]:
         with self._database.read() as session:
@@ -224,14 +230,35 @@ class CellConductorManager:
         return self._progress.has_task(instance_uuid, host, tasks)
 
     def begin_operation(
-        self, context: RequestContext, *, instance_uuid: str, host: str, kind: str
-    ) -> Instance | None:
-        return self._progress.begin_operation(instance_uuid, host, kinds.get(kind))
+        self,
+        context: RequestContext,
+        *,
+        operation_uuid: str,
+        instance_uuid: str,
+        host: str,
+        kind: str,
+    ) -> Operation | None:
+        return self._outcomes.take_up(
+            operation_uuid, instance_uuid, host, kinds.get(kind), seconds=self._lease_seconds
+        )
+
+    def advance_operation(
+        self,
+        context: RequestContext,
+        *,
+        operation_uuid: str,
+        instance_uuid: str,
+        host: str,
+        kind: str,
+        changes: dict[str, Any],
+    ) -> None:
+        self._outcomes.advance(operation_uuid, instance_uuid, host, kinds.get(kind), changes)
 
     def end_operation(
         self,
         context: RequestContext,
         *,
+        operation_uuid: str,
         instance_uuid: str,
         host: str,
         kind: str,
@@ -242,7 +269,7 @@ class CellConductorManager:
         failed: bool = False,
     ) -> None:
         found = ObservedGuest(host, power_state, events, reason, rescued=rescued, failed=failed)
-        self._outcomes.end(context, instance_uuid, kinds.get(kind), found)
+        self._outcomes.end(operation_uuid, instance_uuid, kinds.get(kind), found)
 
     def report_power(
         self,

@@ -9,12 +9,14 @@ their data has arrived.
 """
 
 import dataclasses
+import datetime
 import logging
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception, states
+from roost.conductor.cell.builds import CHANGEABLE, refuse_others, root_name
 from roost.conductor.failures import instant_event
 from roost.context import RequestContext, admin_context, project_context
 from roost.db.cell import (
@@ -25,8 +27,9 @@ from roost.db.cell import (
     instance_locations,
     instances,
     left_behind,
+    operations,
 )
-from roost.db.cell.leases import ExpiredLease
+from roost.db.cell.operations import OverdueOperation
 from roost.db.engine import Database, Session, retried
 from roost.db.types import utcnow
 from roost.image.driver import ImageStore
@@ -36,8 +39,10 @@ from roost.objects import (
     InstanceActionEvent,
     InstanceFault,
     InstanceLocation,
+    Operation,
 )
-from roost.operations.kinds import BY_ITSELF, OF_TASK, RESTORE, Kind
+from roost.operations import kinds
+from roost.operations.kinds import BY_ITSELF, RESTORE, Kind
 from roost.rpc.compute import Compute
 from roost.rpc.notifications import Notifier
 
@@ -90,34 +95,86 @@ class OperationOutcomes:
         with self.database.begin() as session:
             left_behind.forget(session, host, instance_uuids)
 
+    def take_up(
+        self, operation_uuid: str, instance_uuid: str, host: str, kind: Kind, *, seconds: float
+    ) -> Operation | None:
+        """Give a host a lease on an operation; None: it is over, or another host's.
+
+        Its image and its instance come with it, if the kind reads them.
+
+        :param seconds: the length of the lease
+        """
+        until = self.database.now() + datetime.timedelta(seconds=seconds)
+        return self._take_up(operation_uuid, instance_uuid, host, kind, until)
+
+    @retried
+    def _take_up(
+        self,
+        operation_uuid: str,
+        instance_uuid: str,
+        host: str,
+        kind: Kind,
+        until: datetime.datetime,
+    ) -> Operation | None:
+        with self.database.begin() as session:
+            if not operations.take_up(session, operation_uuid, host=host, until=until):
+                return None
+            if not kind.reads_instance:
+                names = {"uuid": operation_uuid, "instance_uuid": instance_uuid}
+                return Operation.of(**names, kind=kind.name, host=host)
+            found = operations.find(session, instance_uuid)
+            if found is not None:
+                found.instance = guest_config.get_instance(session, instance_uuid)
+            return found
+
+    @retried
+    def advance(
+        self,
+        operation_uuid: str,
+        instance_uuid: str,
+        host: str,
+        kind: Kind,
+        changes: Mapping[str, Any],
+    ) -> None:
+        """Change the instance in the middle of an operation: to its next task state, mostly.
+
+        :raises roost.exception.Conflict: when the operation is over, or another host's
+        :raises roost.exception.Invalid: for a field that hosts may not change
+        """
+        refuse_others("changes", changes, CHANGEABLE)
+        expected = {"host": host, "task_state": kind.tasks}
+        with self.database.begin() as session:
+            if "image" in changes:
+                name = root_name(session, instance_uuid, changes["image"])
+                changes = {**changes, "root_device_name": name}
+            instances.update(session, instance_uuid, changes, expected=expected)
+            operations.check(session, operation_uuid, host=host)
+
     @retried
     def end(
-        self, context: RequestContext, instance_uuid: str, kind: Kind, found: ObservedGuest
+        self, operation_uuid: str, instance_uuid: str, kind: Kind, found: ObservedGuest
     ) -> None:
-        """Set the state of an instance after an operation, by its guest, and end its task.
+        """End an operation, and set the state of its instance by its guest.
 
         Without a guest, or when it is unusable, the state is ERROR; with an unknown power state
-        only the task ends. An operation that insists keeps its task after a failure: the sweeper
-        sends it again.
+        only the task ends. An operation that insists goes on after a failure: the sweeper sends it
+        again.
 
-        A request ends once: a late copy of its report finds the request over, and does not end
-        another operation of the same kind that the instance may have by then.
-
-        :raises roost.exception.Conflict: when the row has no such operation on this host, or the
-            request is over
+        :raises roost.exception.Conflict: when the operation is over, or another host's
         :raises roost.exception.NotFound: when the instance does not exist
         """
         changes = _after(kind, found)
-        ends = "task_state" in changes
         with self.database.begin() as session:
-            image_id = images.waiting(session, instance_uuid) if found.reason else None
             expected = {"host": found.host, "task_state": kind.tasks}
             instances.update(session, instance_uuid, changes, expected=expected)
-            _check_not_over(session, instance_uuid, context.request_id)
-            if ends:
-                images.forsake(session, instance_uuid, image_id)
-            message = found.reason if ends else None
-            actions.add_events(session, instance_uuid, found.events, finish=ends, message=message)
+            if not changes:
+                operations.check(session, operation_uuid, host=found.host)
+                actions.add_to_operation(session, operation_uuid, found.events)
+                return
+            own = {"instance_uuid": instance_uuid, "host": found.host, "kind": kind.name}
+            operations.end(
+                session, operation_uuid, found.events, expected=own, message=found.reason
+            )
             if changes.get("vm_state") == states.ERROR:
                 _note_error(session, instance_uuid, found)
 
@@ -142,58 +199,72 @@ class OperationOutcomes:
             if changes.get("vm_state") == states.ERROR:
                 _note_error(session, instance_uuid, found)
 
-    def resend(self, task: ExpiredLease) -> None:
+    def resend(self, operation: OverdueOperation) -> None:
         """Send an operation to its host again; the host ignores one that is over."""
-        context = project_context(task.project_id, request_id=task.request_id)
-        LOG.info("[instance: %s] %s resent to %s", task.instance_uuid, task.task_state, task.host)
-        host = self.compute.on(str(task.host))
-        host.run(context, instance_uuid=task.instance_uuid, kind=OF_TASK[task.task_state].name)
-
-    def abandon(self, task: ExpiredLease, *, why: str | None = None) -> None:
-        """End an operation whose host is down, unless the host has renewed its lease meanwhile.
-
-        The host will report the guest's state when it is up again. An image that was being created
-        is abandoned.
-
-        :param why: the reason for the user; None: the host is down
-        """
-        reason = why or f"The host of the server went down while it was {task.task_state}."
-        if self._end(task, reason):
-            LOG.warning("[instance: %s] %s ended without %s: %s",
-                        task.instance_uuid, task.task_state, task.host, reason)  # fmt: skip
+        context = project_context(operation.project_id, request_id=operation.request_id)
+        self.compute.on(operation.host).run(
+            context,
+            operation_uuid=operation.uuid,
+            instance_uuid=operation.instance_uuid,
+            kind=operation.kind,
+        )
+        LOG.info(
+            "[instance: %s] %s resent to %s",
+            operation.instance_uuid, operation.kind, operation.host,
+        )  # fmt: skip
+        why = f"{operation.host} did not go on with it; it was sent there again"
+        self._note_try(operation, self._event("resend", why))
 
     @retried
-    def _end(self, task: ExpiredLease, reason: str) -> bool:
-        uuid, changes = task.instance_uuid, dict[str, Any](task_state=None)
-        without_host = OF_TASK[task.task_state].without_host
-        if without_host is not None:
-            changes["vm_state"] = without_host
+    def _note_try(self, operation: OverdueOperation, event: InstanceActionEvent) -> None:
         with self.database.begin() as session:
-            image_id = images.waiting(session, uuid)
-            try:
-                instances.update(session, uuid, changes, expected=task.expected)
-            except (exception.Conflict, exception.NotFound):
-                return False
-            images.forsake(session, uuid, image_id)
-            event = self._gave_up(reason)
-            actions.add_events(session, uuid, [event], finish=True, message=reason)
-            if changes.get("vm_state") == states.ERROR:
-                _note_error(session, uuid, ObservedGuest(str(task.host), None, reason=reason))
+            operations.note_try(session, operation, event)
+
+    def abandon(self, operation: OverdueOperation, why: str) -> None:
+        """End an operation without its host, unless the host has renewed its lease meanwhile.
+
+        The host will report the guest's state when it can. An image that was being created is
+        abandoned.
+
+        :param why: the reason for the user
+        """
+        if self._abandon(operation, why):
+            LOG.warning(
+                "[instance: %s] %s ended without %s: %s",
+                operation.instance_uuid, operation.kind, operation.host, why,
+            )  # fmt: skip
+
+    def _abandon(self, operation: OverdueOperation, why: str) -> bool:
+        event = self._event("give_up", why)
+        try:
+            self.database.write(lambda session: _end_without_host(session, operation, event))
+        except (exception.Conflict, exception.NotFound):
+            return False
         return True
 
     def notify(self, context: RequestContext, finding: HostFinding) -> None:
         """Send a notification of a host's finding."""
         self.notifier.info(context, f"compute.reconcile.{finding.kind}", finding)
 
-    def _gave_up(self, reason: str) -> InstanceActionEvent:
-        name = "cell-conductor.give_up"
-        return instant_event(name, host=self.host, result="Error", details=reason)
+    def _event(self, name: str, details: str) -> InstanceActionEvent:
+        name = f"cell-conductor.{name}"
+        return instant_event(name, host=self.host, result="Error", details=details)
 
 
-def _check_not_over(session: Session, instance_uuid: str, request_id: str) -> None:
-    """Check, while the row is locked, that the request has not been reported before."""
-    if actions.is_over(session, instance_uuid, request_id):
-        raise exception.Conflict(f"Instance {instance_uuid}: {request_id} is over already.")
+def _end_without_host(
+    session: Session, operation: OverdueOperation, event: InstanceActionEvent
+) -> None:
+    uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
+    changes: dict[str, Any] = {"task_state": None}
+    if kind.without_host is not None:
+        changes["vm_state"] = kind.without_host
+    expected = {"host": operation.host, "task_state": kind.tasks}
+    instances.update(session, uuid, changes, expected=expected)
+    if changes.get("vm_state") == states.ERROR:
+        events = [*actions.events_of(session, operation.uuid), event]
+        _note_error(session, uuid, ObservedGuest(operation.host, None, events, event.details))
+    own = {"host": operation.host, "lease_until": operation.lease_until}
+    operations.end(session, operation.uuid, [event], expected=own, message=event.details)
 
 
 def _note_error(session: Session, instance_uuid: str, found: ObservedGuest) -> None:
@@ -251,10 +322,14 @@ def _fault(instance_uuid: str, found: ObservedGuest) -> InstanceFault:
         instance_uuid=instance_uuid,
         code=500,
         message=found.reason or "The guest of this server was not found on its host.",
-        details="; ".join(f"{each.host}: {each.details}" for each in failed) or None,
+        details="; ".join(map(_as_text, failed)) or None,
         host=found.host,
         created_at=utcnow(),
     )
+
+
+def _as_text(event: InstanceActionEvent) -> str:
+    return f"{event.start_time:%Y-%m-%dT%H:%M:%SZ} {event.host}: {event.details}"
 
 
 _AT_ONCE: Final = 100

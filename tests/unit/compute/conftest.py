@@ -179,3 +179,9 @@ def wait_until():
             threading.Event().wait(0.005)
 
     return wait_until
+
+
+def run(manager, instance, *, kind, context=None, **told):
+    """What an action of a user comes to here: the row has the operation, then the message comes."""
+    names = {"operation_uuid": instance.uuid, "instance_uuid": instance.uuid}
+    manager.run(context or a_context(), **names, kind=kind, **told)

@@ -9,6 +9,7 @@ from roost import exception, states
 from roost.compute.virt.fake.faults import Crash
 from roost.operations.kinds import OF_TASK
 from tests.builders import a_context
+from tests.unit.compute.conftest import run
 
 ENDS = {
     states.POWERING_OFF: (states.STOPPED, states.SHUTDOWN),
@@ -97,7 +98,7 @@ def gate(rig):
 
 
 def change(manager, instance, task):
-    manager.run(a_context(), instance_uuid=instance.uuid, kind=OF_TASK[task].name)
+    run(manager, instance, kind=OF_TASK[task].name)
 
 
 def power(rig, instance):
@@ -246,7 +247,7 @@ def test_the_outcome_is_told_until_it_is_heard(rig, server, applied):
 
 def test_without_an_answer_at_first_nothing_is_done(rig, server):
     manager, instance = server(states.POWERING_OFF)
-    rig.conductor.fail("has_task", exception.Unavailable("the bus is away"))
+    rig.conductor.fail("begin_operation", exception.Unavailable("the bus is away"))
     change(manager, instance, states.POWERING_OFF)
     assert power(rig, instance) == states.RUNNING
     assert len(rig.leases) == 0
@@ -259,14 +260,14 @@ def test_a_task_under_way_has_a_lease_that_is_renewed(rig, server, gate, threads
     manager.renew_leases()
     gate.go_on.set()
     stop.result()
-    assert rig.conductor.renewals[-1] == [[instance.uuid, None, [states.POWERING_OFF]]]
+    assert rig.conductor.renewals[-1] == [instance.uuid]
     assert len(rig.leases) == 0
 
 
 def test_a_task_whose_lease_is_lost_is_not_begun(rig, server, monkeypatch):
     """The cell has given it up, and the host learns it while it asks for the row."""
     manager, instance = server(states.POWERING_OFF)
-    asked = rig.conductor.has_task
+    asked = rig.conductor.begin_operation
 
     def ask_and_lose(*args, **values):
         answer = asked(*args, **values)
@@ -274,7 +275,7 @@ def test_a_task_whose_lease_is_lost_is_not_begun(rig, server, monkeypatch):
         manager.renew_leases()
         return answer
 
-    monkeypatch.setattr(rig.conductor, "has_task", ask_and_lose)
+    monkeypatch.setattr(rig.conductor, "begin_operation", ask_and_lose)
     change(manager, instance, states.POWERING_OFF)
     assert (instance.task_state, power(rig, instance)) == (states.POWERING_OFF, states.RUNNING)
 

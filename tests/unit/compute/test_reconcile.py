@@ -211,7 +211,7 @@ def test_a_guest_that_stopped_by_itself_makes_a_stopped_server(world):
 
 
 def rescue(world, instance):
-    world.virt.rescue(None, instance, image_path="rescue.img", password=None)
+    world.virt.rescue(None, instance, image=None, image_path="rescue.img", password=None)
 
 
 @pytest.mark.parametrize("vm_state", states.AS_FOUND.values())

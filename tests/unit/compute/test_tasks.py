@@ -13,7 +13,8 @@ from roost.compute.operations import snapshot
 from roost.context import admin_context
 from roost.objects import GuestConfig, ImageMeta, InjectedFile
 from roost.operations.kinds import CREATE_BACKUP, CREATE_IMAGE, OF_TASK, REBUILD
-from tests.builders import NOW, a_context, a_uuid, an_image
+from tests.builders import NOW, a_context, an_image
+from tests.unit.compute.conftest import run
 from tests.unit.compute.test_config_drive import Disc
 
 TASKS_OF_IMAGES = sorted({*CREATE_IMAGE.tasks, *CREATE_BACKUP.tasks})
@@ -42,7 +43,8 @@ def server(rig, boot, other):
         boot(manager, instance)
         if vm_state == states.STOPPED:
             rig.virt.power_off(instance.uuid)
-        instance.vm_state, instance.task_state, instance.task_image = vm_state, task, other
+        instance.vm_state, instance.task_state = vm_state, task
+        rig.conductor.images[instance.uuid] = other
         instance.attempt += task in REBUILD.tasks
         rig.conductor.events[instance.uuid].clear()
         return manager, instance
@@ -51,7 +53,7 @@ def server(rig, boot, other):
 
 
 def do(manager, instance, task, **told):
-    manager.run(a_context(), instance_uuid=instance.uuid, kind=OF_TASK[task].name, **told)
+    run(manager, instance, kind=OF_TASK[task].name, **told)
 
 
 def guest_of(rig, instance):
@@ -134,7 +136,7 @@ def test_a_rebuild_that_fails_leaves_no_half_of_a_guest_and_can_be_done_again(
     assert "no luck" not in rig.conductor.faults[instance.uuid]
     assert "no luck" in rig.conductor.events[instance.uuid][-1].details
     rig.trouble()
-    instance.task_state, instance.task_image = states.REBUILDING, other
+    instance.task_state = states.REBUILDING
     instance.attempt += 1
     do(manager, instance, states.REBUILDING)
     assert (instance.vm_state, rig.virt.list_guests()) == (states.ACTIVE, [instance.uuid])
@@ -160,7 +162,7 @@ def test_a_delete_that_comes_into_a_rebuild_wins(rig, server, monkeypatch):
 def test_the_guest_is_not_touched_before_its_row_says_so(rig, server):
     manager, instance = server(states.REBUILDING)
     before = guest_of(rig, instance)
-    rig.conductor.fail("instance_update", exception.Conflict("somebody was faster"))
+    rig.conductor.fail("advance_operation", exception.Conflict("somebody was faster"))
     do(manager, instance, states.REBUILDING)
     assert guest_of(rig, instance) == before
     assert (instance.vm_state, instance.task_state) == (states.ACTIVE, states.REBUILDING)
@@ -188,7 +190,7 @@ def test_a_rescue_told_twice_keeps_the_password_of_the_first(rig, server, other)
     manager, instance = server(states.RESCUING)
     do(manager, instance, states.RESCUING, password="secret")
     first = guest_of(rig, instance)
-    instance.task_state, instance.task_image = states.RESCUING, other
+    instance.task_state = states.RESCUING
     do(manager, instance, states.RESCUING)
     assert guest_of(rig, instance) == first
 
@@ -240,7 +242,8 @@ class Shots:
         image = self.rig.store.create(a_context(), image)
         told = {} if rotation is None else {snapshot.ROTATION: str(rotation)}
         asked = ImageMeta.of(**image.values() | {"properties": properties | told})
-        self.instance.task_state, self.instance.task_image = task, asked
+        self.instance.task_state = task
+        self.rig.conductor.images[self.instance.uuid] = asked
         return image
 
     def take(self, *args, **more):
@@ -353,7 +356,7 @@ def test_a_task_that_is_over_or_somebody_elses_is_left_alone(rig, server, task):
     instance.host = "h2"
     before = guest_of(rig, instance)
     do(manager, instance, task)
-    manager.run(a_context(), instance_uuid=a_uuid(), kind=OF_TASK[task].name)
+    run(manager, rig.instance(host="h2"), kind=OF_TASK[task].name)
     assert guest_of(rig, instance) == before
     assert instance.task_state == task
 

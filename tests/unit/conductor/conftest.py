@@ -143,18 +143,12 @@ class CellWorld:
         """A sweeper of this cell, which finds ``down`` to be the hosts that are."""
         compute = Compute(self.bus)
         outcomes = OperationOutcomes("conductor1", self.database, compute, self.notifier)
-        remedies = sweeper.remedies(
-            builds=sweeper.Builds(self.database, self.rescheduling, patience=3),
-            deletes=sweeper.Deletes(
-                self.deletion,
-                compute,
-                HostSecurityGroups(self.database, compute, filters=self.filters),
-            ),
-            operations=sweeper.Operations(outcomes),
-        )
+        filterings = HostSecurityGroups(self.database, compute, filters=self.filters)
         return CellSweeper(
             self.database,
-            remedies,
+            sweeper.Builds(self.database, self.rescheduling, patience=3),
+            sweeper.Deletes(self.deletion, compute, filterings),
+            sweeper.Operations(outcomes),
             surely_down=lambda _hosts: self.down,
             lease_seconds=lease_seconds,
         )

@@ -1,16 +1,19 @@
 """Tasks that nobody has been at work on for the length of their lease."""
 
 import dataclasses
+import datetime
 
 import pytest
 import sqlalchemy as sa
 
 from roost import exception, states
-from roost.conductor.cell.sweeper import remedies
-from roost.db.cell import actions, faults, instances, leases, left_behind, models
+from roost.db.cell import actions, faults, instances, leases, left_behind, models, operations
+from roost.db.types import utcnow
+from roost.operations import kinds
 from roost.operations.kinds import OF_TASK, REBUILD, RESTORE, SOFT_DELETE
 from roost.operations.moves import MOVES
 from tests.builders import an_instance
+from tests.operation_rows import put_under
 from tests.unit.conductor.test_reschedule import details, get, row, under_way
 from tests.unit.db.test_cell import an_action
 
@@ -19,10 +22,10 @@ BEGUN = (states.NETWORKING, states.SPAWNING)
 
 def end_leases(cell):
     """As if it had been long ago that anybody renewed one."""
-    table = models.instances
+    past = utcnow() - datetime.timedelta(seconds=60)
     with cell.database.begin() as session:
-        session.execute(sa.update(table).values(lease_until=sa.null()))
-        leases.take_overdue(session, begun_seconds=-1, seconds=-1)
+        session.execute(sa.update(models.instances).values(lease_until=past))
+        session.execute(sa.update(models.operations).values(lease_until=past))
 
 
 def overdue(cell, *, task=states.SPAWNING, **values):
@@ -50,7 +53,10 @@ def resting(cell, vm_state=states.ACTIVE, task=None, **values):
     made = an_instance(**{"host": "h1", "attempt": 1} | values, vm_state=vm_state, task_state=task)
     with cell.database.begin() as session:
         instances.create(session, made)
-        actions.start(session, an_action(made.uuid))
+        if task in OF_TASK:
+            put_under(session, made)
+        else:
+            actions.start(session, an_action(made.uuid, action="delete"))
     cell.scheduler.claims[made.uuid] = "h1"
     end_leases(cell)
     return made
@@ -64,11 +70,6 @@ def events(cell, uuid):
 
 def told(cell):
     return [sent[:2] for sent in cell.bus.sent]
-
-
-def test_every_task_state_has_a_remedy():
-    known = remedies(builds=object(), deletes=object(), operations=object())
-    assert known.keys() == {state.task for state in MOVES} - {None}
 
 
 @pytest.mark.parametrize(
@@ -239,7 +240,7 @@ def test_a_task_on_a_host_that_is_up_is_told_again(cell, vm_state, task):
     cell.sweep()
     ((host, method, arguments),) = cell.bus.sent
     assert (host, method) == ("h1", "run")
-    assert arguments == {"instance_uuid": made.uuid, "kind": OF_TASK[task].name}
+    assert (arguments["instance_uuid"], arguments["kind"]) == (made.uuid, OF_TASK[task].name)
 
 
 @pytest.mark.parametrize(("vm_state", "task"), sorted({*RESTING} - {*REBUILDS}))
@@ -293,3 +294,28 @@ def test_how_many_old_tasks_wait_is_told_when_there_are_more(cell, caplog):
             sweeper.sweep()
         assert caplog.text.count("wait for an operator") == many
     assert "2 tasks wait for an operator" in caplog.text
+
+
+def test_an_operation_that_its_host_never_does_ends_with_each_try_in_its_fault(cell, monkeypatch):
+    monkeypatch.setitem(kinds.KINDS, "rebuild", dataclasses.replace(REBUILD, tries=2))
+    made = resting(cell, states.ACTIVE, states.REBUILDING)
+    for _ in range(4):
+        cell.sweep()
+        end_leases(cell)
+    assert told(cell) == [("h1", "run")] * 2
+    found = get(cell, made.uuid)
+    assert (found.vm_state, found.task_state) == (states.ERROR, None)
+    with cell.database.read() as session:
+        fault = faults.latest(session, [made.uuid])[made.uuid]
+    assert fault.message == "The host of the server did not do it: it was sent there 3 times."
+    assert fault.details.count("h1 did not go on with it") == 2
+
+
+def test_an_operation_that_is_sent_again_is_not_counted_when_its_host_cannot_be_reached(cell):
+    made = resting(cell, states.ACTIVE, states.POWERING_OFF)
+    cell.bus.away = True
+    cell.sweep()
+    end_leases(cell)
+    with cell.database.begin() as session:
+        (found,) = operations.take_overdue(session, seconds=60)
+    assert (found.instance_uuid, found.tries) == (made.uuid, 0)

@@ -4,12 +4,12 @@ import pytest
 
 from roost import exception, states
 from roost.conductor.cell.operation_outcomes import ObservedGuest, OperationOutcomes
-from roost.context import RequestContext
-from roost.db.cell import actions, faults, instances, leases
-from roost.objects import HostFinding, InstanceAction, InstanceActionEvent
+from roost.db.cell import actions, faults, instances, operations
+from roost.objects import HostFinding, InstanceActionEvent
 from roost.operations.kinds import OF_TASK, REBOOT
 from roost.rpc.compute import Compute
 from tests.builders import NOW, a_uuid, an_instance
+from tests.operation_rows import put_under
 
 EVENT = InstanceActionEvent(
     event="compute.power_off",
@@ -35,24 +35,10 @@ def server(cell):
         with cell.database.begin() as session:
             instances.create(session, made)
             if task_state is not None:
-                actions.start(session, _action(made.uuid))
+                put_under(session, made)
         return made.uuid
 
     return server
-
-
-def _action(uuid, request_id="req-1"):
-    return InstanceAction(
-        instance_uuid=uuid,
-        action="stop",
-        request_id=request_id,
-        user_id="user",
-        project_id="project",
-        start_time=NOW,
-        finish_time=None,
-        message=None,
-        events=[],
-    )
 
 
 def _get(cell, uuid):
@@ -71,6 +57,11 @@ def _fault(cell, uuid):
         return faults.latest(session, [uuid]).get(uuid)
 
 
+def _operation(cell, uuid):
+    with cell.database.read() as session:
+        return operations.find(session, uuid)
+
+
 def _states(cell, uuid):
     found = _get(cell, uuid)
     return found.vm_state, found.task_state, found.power_state
@@ -80,7 +71,7 @@ def _end(power, cell, uuid, found, task):
     if task is None:
         _settle(power, cell, uuid, found, states.ACTIVE)
     else:
-        power.end(cell.context, uuid, OF_TASK[task], found)
+        power.end(_operation(cell, uuid).uuid, uuid, OF_TASK[task], found)
 
 
 def _settle(power, cell, uuid, found, vm_state):
@@ -133,7 +124,10 @@ def test_what_failed_on_the_host_is_in_the_details_of_a_fault(cell, power, serve
     found = ObservedGuest("h1", None, [EVENT, failed], "It failed.")
     _end(power, cell, uuid, found, states.REBUILDING)
     fault = _fault(cell, uuid)
-    assert (fault.message, fault.details) == ("It failed.", f"{EVENT.host}: /var/lib is full")
+    assert (fault.message, fault.details) == (
+        "It failed.",
+        f"{NOW:%Y-%m-%dT%H:%M:%SZ} {EVENT.host}: /var/lib is full",
+    )
 
 
 @pytest.mark.parametrize(
@@ -225,28 +219,22 @@ def test_what_is_not_as_expected_stays_as_it_is(cell, power, server, host, task)
 
 
 def _overdue(cell):
-    """What the sweeper takes, once the leases that it gives are over at once."""
+    """What the sweeper takes, once the first leases are over at once."""
     with cell.database.begin() as session:
-        leases.take_overdue(session, begun_seconds=-1, seconds=-1)
-    with cell.database.begin() as session:
-        (found,) = leases.take_overdue(session, begun_seconds=-1, seconds=30)
+        (found,) = operations.take_overdue(session, seconds=-1)
     return found
 
 
-def test_a_late_copy_of_a_report_does_not_end_the_next_task_of_the_kind(cell, power, server):
-    uuid, found = (
-        server(states.ACTIVE, states.REBOOTING),
-        ObservedGuest("h1", states.RUNNING, [EVENT]),
-    )
-    first = RequestContext(request_id="req-1")
-    power.end(first, uuid, REBOOT, found)
+def test_a_late_copy_of_a_report_does_not_end_the_next_operation_of_the_kind(cell, power, server):
+    uuid = server(states.ACTIVE, states.REBOOTING)
+    first, found = _operation(cell, uuid), ObservedGuest("h1", states.RUNNING, [EVENT])
+    power.end(first.uuid, uuid, REBOOT, found)
     with cell.database.begin() as session:
         instances.update(session, uuid, {"task_state": states.REBOOTING}, expected={})
-        actions.start(session, _action(uuid, request_id="req-2"))
-    with pytest.raises(exception.Conflict, match="req-1 is over"):
-        power.end(first, uuid, REBOOT, found)
+        second = put_under(session, instances.get(session, uuid), request_id="req-2")
+    with pytest.raises(exception.Conflict, match=first.uuid):
+        power.end(first.uuid, uuid, REBOOT, found)
     assert _get(cell, uuid).task_state == states.REBOOTING
-    second = RequestContext(request_id="req-2")
     power.end(second, uuid, REBOOT, found)
     assert _get(cell, uuid).task_state is None
     assert [len(action.events) for action in _history(cell, uuid)] == [1, 1]
@@ -255,7 +243,7 @@ def test_a_late_copy_of_a_report_does_not_end_the_next_task_of_the_kind(cell, po
 @pytest.mark.parametrize("vm_state", [states.ACTIVE, states.STOPPED, states.ERROR])
 def test_a_task_whose_host_is_down_ends_and_says_so(cell, power, server, vm_state):
     uuid = server(vm_state, states.REBOOTING_HARD)
-    power.abandon(_overdue(cell))
+    power.abandon(_overdue(cell), "Its host went down.")
     assert _states(cell, uuid)[:2] == (vm_state, None)
     (action,) = _history(cell, uuid)
     assert action.finish_time is not None
@@ -269,9 +257,8 @@ def test_a_task_that_its_host_goes_on_with_is_not_given_up(cell, power, server):
     uuid = server(states.ACTIVE, states.POWERING_OFF)
     overdue = _overdue(cell)
     with cell.database.begin() as session:
-        held = [leases.HeldLease(uuid, None, (states.POWERING_OFF,))]
-        assert leases.renew(session, held, host="h1", seconds=60) == set()
-    power.abandon(overdue)
+        assert operations.renew(session, [overdue.uuid], host="h1", seconds=60) == set()
+    power.abandon(overdue, "Its host went down.")
     assert _states(cell, uuid)[:2] == (states.ACTIVE, states.POWERING_OFF)
 
 

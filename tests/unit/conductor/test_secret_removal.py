@@ -4,11 +4,12 @@ import pytest
 
 from roost import states
 from roost.conductor.cell.operation_outcomes import ObservedGuest, OperationOutcomes
-from roost.db.cell import guest_config, instances
+from roost.db.cell import guest_config, instances, operations
 from roost.objects import BlockDevice, GuestConfig, InjectedFile
 from roost.operations.kinds import REBUILD
 from roost.rpc.compute import Compute
 from tests.builders import a_wish, an_instance
+from tests.operation_rows import put_under
 from tests.unit.conductor import conftest
 from tests.unit.conductor.test_operation_outcomes import _overdue
 from tests.unit.conductor.test_reschedule import fail, under_way
@@ -59,18 +60,21 @@ def rebuilding(cell):
     )
     with cell.database.begin() as session:
         instances.create(session, made)
+        put_under(session, made)
     return made.uuid
 
 
 def test_by_a_rebuild_that_failed(cell, power):
     uuid = rebuilding(cell)
-    power.end(cell.context, uuid, REBUILD, ObservedGuest("h1", None, [], "no disk"))
+    with cell.database.read() as session:
+        operation = operations.find(session, uuid)
+    power.end(operation.uuid, uuid, REBUILD, ObservedGuest("h1", None, [], "no disk"))
     assert_forgotten(cell.database, uuid)
 
 
 def test_by_a_rebuild_whose_host_went_down(cell, power):
     uuid = rebuilding(cell)
-    power.abandon(_overdue(cell))
+    power.abandon(_overdue(cell), "Its host went down.")
     assert_forgotten(cell.database, uuid)
 
 

@@ -248,7 +248,7 @@ def test_the_users_token_goes_only_where_it_is_needed(declaration, name):
 def test_with_an_operation_it_goes_only_where_the_host_works_on_an_image(kind):
     recording = RecordingBus()
     asked = context(user_id="alice", auth_token="secret")
-    Compute(recording).on("h1").run(asked, instance_uuid="u", kind=kind.name)
+    Compute(recording).on("h1").run(asked, operation_uuid="o", instance_uuid="u", kind=kind.name)
     (sent,) = recording.contexts
     works = {"rebuild", "rescue", "create_image", "create_backup"}
     assert sent.auth_token == ("secret" if kind.name in works else None)

@@ -38,7 +38,15 @@ from roost.compute.virt.fake.migration import (
 )
 from roost.compute.virt.live_migration import Presence
 from roost.context import RequestContext
-from roost.objects import GuestConfig, Instance, InstanceNUMACell, NetworkInfo, Vif, consoles
+from roost.objects import (
+    GuestConfig,
+    ImageMeta,
+    Instance,
+    InstanceNUMACell,
+    NetworkInfo,
+    Vif,
+    consoles,
+)
 
 _DEVICE: Final = ("vendor_id", "product_id", "numa_node", "count")
 _TRAFFIC: Final = ("octets", "errors", "drop", "packets", "rate")
@@ -189,6 +197,7 @@ class FakeDriver:
         context: RequestContext,
         instance: Instance,
         *,
+        image: ImageMeta,
         image_path: pathlib.Path,
         password: str | None,
         kernel: Kernel | None = None,
