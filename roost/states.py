@@ -37,6 +37,7 @@ IMAGE_SNAPSHOT_PENDING: Final = "image_snapshot_pending"
 IMAGE_SNAPSHOT: Final = "image_snapshot"
 IMAGE_PENDING_UPLOAD: Final = "image_pending_upload"
 IMAGE_UPLOADING: Final = "image_uploading"
+TRIGGERING_CRASH_DUMP: Final = "triggering_crash_dump"
 UPDATING_PASSWORD: Final = "updating_password"  # noqa: S105 - a state
 SOFT_DELETING: Final = "soft-deleting"
 RESTORING: Final = "restoring"

@@ -181,6 +181,13 @@ CHANGE_PASSWORD: Final = Kind(
     statuses={ACTIVE: "PASSWORD"},
     needs_password=True,
 )
+TRIGGER_CRASH_DUMP: Final = Kind(
+    name="trigger_crash_dump",
+    action="trigger_crash_dump",
+    tasks=(states.TRIGGERING_CRASH_DUMP,),
+    begins=(ACTIVE, PAUSED, RESCUED, ERROR),
+    since="1.4",
+)
 SOFT_DELETE: Final = Kind(
     name="soft_delete",
     action="delete",
@@ -204,7 +211,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     for kind in (
         *(STOP, START, REBOOT, HARD_REBOOT, PAUSE, UNPAUSE, SUSPEND, RESUME),
         *(REBUILD, CREATE_IMAGE, CREATE_BACKUP, RESCUE, UNRESCUE, CHANGE_PASSWORD),
-        *(SOFT_DELETE, RESTORE),
+        *(TRIGGER_CRASH_DUMP, SOFT_DELETE, RESTORE),
     )
 }
 # The later steps of an image are those of a backup, too: whichever kind does them again.

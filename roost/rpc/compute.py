@@ -24,7 +24,7 @@ class Compute(interface.Interface):
     """Served on the cell's bus, by each host under its own name."""
 
     topic = "compute"
-    version = "1.3"
+    version = "1.4"
     callers = frozenset({Level.API, Level.CELL})
     in_cell = True
 

@@ -74,6 +74,7 @@ BEGIN = {
     kinds.RESCUE: by({"rescue": None}),
     kinds.UNRESCUE: by({"unrescue": None}),
     kinds.CHANGE_PASSWORD: by({"changePassword": {"adminPass": "secret"}}),
+    kinds.TRIGGER_CRASH_DUMP: by({"trigger_crash_dump": None}),
     kinds.SOFT_DELETE: lambda user: user.put_away("server0"),
     kinds.RESTORE: lambda user: user.restore("server0"),
 }

@@ -266,6 +266,16 @@ _ACTIONS: Final = (
         of({"adminPass": TEXT}, required=["adminPass"]),
     ),
     action(
+        "trigger_crash_dump",
+        _simple(kinds.TRIGGER_CRASH_DUMP),
+        Rule(
+            "os_compute_api:servers:trigger_crash_dump",
+            MEMBER,
+            "Make the operating system of a server crash, so that it dumps its memory.",
+        ),
+        since=17,
+    ),
+    action(
         "os-resetState",
         plain(reset),
         Rule(
@@ -303,7 +313,6 @@ LACKING: Final = {
     **dict.fromkeys(("resize", "confirmResize", "revertResize"), 1),
     **dict.fromkeys(("migrate", "os-migrateLive", "evacuate"), 1),
     **dict.fromkeys(("shelve", "shelveOffload", "unshelve"), 1),
-    "trigger_crash_dump": 17,
 }
 
 

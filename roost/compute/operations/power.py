@@ -3,10 +3,19 @@
 Each is one step, which may be repeated: a guest that is in the state already stays in it.
 """
 
+from collections.abc import Mapping
+from typing import Final
+
 from roost import exception
-from roost.compute.operations.operation import HostOperation, step
-from roost.compute.virt.driver import PausesGuests, RescuesGuests, SetsPasswords, SuspendsGuests
-from roost.operations.kinds import HARD_REBOOT
+from roost.compute.operations.operation import Do, HostOperation, step
+from roost.compute.virt.driver import (
+    CrashesGuests,
+    PausesGuests,
+    RescuesGuests,
+    SetsPasswords,
+    SuspendsGuests,
+)
+from roost.operations import kinds
 
 
 @step
@@ -21,7 +30,7 @@ def power_on(operation: HostOperation) -> None:
 
 @step
 def reboot(operation: HostOperation) -> None:
-    operation.host.virt.reboot(operation.uuid, hard=operation.kind is HARD_REBOOT)
+    operation.host.virt.reboot(operation.uuid, hard=operation.kind is kinds.HARD_REBOOT)
 
 
 @step
@@ -99,3 +108,29 @@ def set_password(operation: HostOperation) -> None:
     if operation.password is None:
         raise exception.Conflict("The password did not reach the server: set it again.")
     virt.set_password(operation.uuid, operation.password)
+
+
+@step
+def trigger_crash_dump(operation: HostOperation) -> None:
+    virt = operation.host.virt
+    if not isinstance(virt, CrashesGuests):
+        raise exception.Unsupported("The hypervisor of this server cannot trigger a crash dump.")
+    virt.inject_nmi(operation.uuid)
+
+
+WORK: Final[Mapping[kinds.Kind, Do]] = {
+    kinds.STOP: power_off,
+    kinds.START: power_on,
+    kinds.REBOOT: reboot,
+    kinds.HARD_REBOOT: reboot,
+    kinds.PAUSE: pause,
+    kinds.UNPAUSE: unpause,
+    kinds.SUSPEND: suspend,
+    kinds.RESUME: resume,
+    kinds.SOFT_DELETE: soft_delete,
+    kinds.RESTORE: restore,
+    kinds.RESCUE: rescue,
+    kinds.UNRESCUE: unrescue,
+    kinds.CHANGE_PASSWORD: set_password,
+    kinds.TRIGGER_CRASH_DUMP: trigger_crash_dump,
+}

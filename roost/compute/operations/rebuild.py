@@ -11,6 +11,7 @@ the rebuild that created the guest, or one requested later.
 
 import datetime
 import logging
+from typing import Final
 
 from roost import exception, states
 from roost.compute.operations.operation import HostOperation, Spared, step
@@ -18,6 +19,7 @@ from roost.compute.virt.driver import ChecksGuests, GuestPlacement
 from roost.flow import Flow, Step
 from roost.objects import NetworkInfo
 from roost.objects.instance import GuestConfig
+from roost.operations import kinds
 
 LOG = logging.getLogger(__name__)
 REBUILD: Flow[HostOperation] = Flow(
@@ -101,3 +103,6 @@ def destroy(operation: HostOperation) -> None:
     """Destroy an incomplete guest, unless the lease is over: it may be another operation's."""
     if not operation.lease.is_over():
         operation.host.destroy(operation.uuid)
+
+
+WORK: Final = {kinds.REBUILD: rebuild}

@@ -18,28 +18,11 @@ from roost.compute.operations import power, rebuild, snapshot
 from roost.compute.operations.operation import Do, HostOperation, Spared
 from roost.compute.virt.driver import VirtDriver
 from roost.context import RequestContext
-from roost.operations import kinds
 from roost.operations.kinds import Kind
 
 LOG = logging.getLogger(__name__)
-WORK: Final[Mapping[Kind, Do]] = {
-    kinds.STOP: power.power_off,
-    kinds.START: power.power_on,
-    kinds.REBOOT: power.reboot,
-    kinds.HARD_REBOOT: power.reboot,
-    kinds.PAUSE: power.pause,
-    kinds.UNPAUSE: power.unpause,
-    kinds.SUSPEND: power.suspend,
-    kinds.RESUME: power.resume,
-    kinds.REBUILD: rebuild.rebuild,
-    kinds.CREATE_IMAGE: snapshot.snapshot,
-    kinds.CREATE_BACKUP: snapshot.snapshot,
-    kinds.RESCUE: power.rescue,
-    kinds.UNRESCUE: power.unrescue,
-    kinds.CHANGE_PASSWORD: power.set_password,
-    kinds.SOFT_DELETE: power.soft_delete,
-    kinds.RESTORE: power.restore,
-}
+# What to do for each kind, by the modules that have the steps.
+WORK: Final[Mapping[Kind, Do]] = {**power.WORK, **rebuild.WORK, **snapshot.WORK}
 
 
 def run(operation: HostOperation) -> bool:

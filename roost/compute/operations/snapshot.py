@@ -16,6 +16,7 @@ from roost.compute.virt.driver import SnapshotsGuests
 from roost.context import RequestContext
 from roost.image.driver import ACTIVE
 from roost.objects import ImageMeta
+from roost.operations import kinds
 
 LOG = logging.getLogger(__name__)
 ROTATION: Final = "backup_rotation"  # only in the row: the number of backups of a type to keep
@@ -85,3 +86,6 @@ def _is_alike(operation: HostOperation, image: ImageMeta) -> bool:
     wanted = operation.image.properties
     same = all(image.properties.get(name) == wanted.get(name) for name in _BACKUP_OF)
     return same and image.owner == operation.instance.project_id and image.status == ACTIVE
+
+
+WORK: Final = {kinds.CREATE_IMAGE: snapshot, kinds.CREATE_BACKUP: snapshot}

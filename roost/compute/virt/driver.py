@@ -323,6 +323,18 @@ class SetsPasswords(Protocol):
 
 
 @runtime_checkable
+class CrashesGuests(Protocol):
+    """A driver that can make the operating system of a guest crash, so that it dumps its memory."""
+
+    def inject_nmi(self, uuid: str) -> None:
+        """Send a non-maskable interrupt, which kernels answer as they are configured to.
+
+        :raises roost.exception.Conflict: when the guest does not run
+        :raises roost.exception.NotFound: when there is none
+        """
+
+
+@runtime_checkable
 class KeepsConsoles(Protocol):
     """A driver that stores the console output of guests."""
 

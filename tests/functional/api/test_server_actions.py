@@ -1,13 +1,15 @@
 """Stopping, starting, pausing servers and so on through the API; casts to hosts are recorded."""
 
 import pytest
+import sqlalchemy as sa
 
 from roost import states
-from roost.db.cell import actions
+from roost.db.cell import actions, models, operations
 from roost.objects.mapping import CELL0_UUID
 from roost.operations import kinds
 from tests.api_harness import ALICE
-from tests.builders import CELL1, a_uuid
+from tests.builders import CELL1, NOW, a_uuid
+from tests.functional.api.sample_requests import say_that_it_is_up
 
 ACTIVE = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1", "node": "h1"}
 STOPPED = ACTIVE | {"vm_state": states.STOPPED}
@@ -224,3 +226,41 @@ def test_the_status_tells_what_goes_on_and_can_be_asked_for(world, values, statu
     found = world.client.get(f"/v2.1/servers?status={status}", token=ALICE).json["servers"]
     expected = {server.uuid} | ({other.uuid} if status == "ACTIVE" else set())
     assert {one["id"] for one in found} == expected
+
+
+def test_a_second_action_is_told_what_is_under_way_and_since_when(world):
+    server = world.place(CELL1, **ACTIVE)
+    assert act(world, server.uuid, STOP).status_code == 202
+    told = conflict(act(world, server.uuid, PAUSE))
+    assert told.startswith(f"Cannot 'pause' instance {server.uuid} while it is in task_state")
+    with world.databases[CELL1].read() as session:
+        since = operations.find(session, server.uuid).created_at
+    assert told.endswith(f"powering-off: 'stop' is under way since {since:%Y-%m-%dT%H:%M:%SZ}")
+
+
+def test_an_action_that_preempts_another_ends_it_with_the_reason(world):
+    server = world.place(CELL1, **ACTIVE)
+    for body in (SOFT, HARD):
+        act(world, server.uuid, body)
+    hard, soft = history(world, server.uuid)
+    assert (hard.finish_time, soft.finish_time is None) == (None, False)
+    assert soft.message == "It was ended by another action: reboot."
+    world.client.delete(f"/v2.1/servers/{server.uuid}", token=ALICE)
+    assert history(world, server.uuid)[1].message == "The server is being deleted."
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"last_seen_up": NOW}, f"its host is down since {NOW:%Y-%m-%dT%H:%M:%SZ}"),
+        ({"version": "0.9"}, "its host is too old for it"),
+    ],
+)
+def test_an_action_on_a_host_that_cannot_do_it_is_refused_at_once(world, values, why):
+    server = world.place(CELL1, **ACTIVE)
+    say_that_it_is_up(world, "h1")
+    with world.databases[CELL1].begin() as session:
+        session.execute(sa.update(models.services).values(**values))
+    assert why in conflict(act(world, server.uuid, STOP))
+    assert world.instance(server.uuid).task_state is None
+    assert (history(world, server.uuid), sent(world)) == ([], [])

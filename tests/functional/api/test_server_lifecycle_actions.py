@@ -38,6 +38,11 @@ BEGINS = {
     "createImage": (IMAGE_OF, states.IMAGE_SNAPSHOT_PENDING, WHOLE),
     "createBackup": (BACKUP, states.IMAGE_BACKUP, WHOLE),
     "changePassword": (PASSWORD, states.UPDATING_PASSWORD, (states.ACTIVE,)),
+    "trigger_crash_dump": (
+        {"trigger_crash_dump": None},
+        states.TRIGGERING_CRASH_DUMP,
+        (states.ACTIVE, states.PAUSED, states.RESCUED, states.ERROR),
+    ),
 }
 
 

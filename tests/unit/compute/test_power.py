@@ -20,6 +20,7 @@ ENDS = {
     states.UNPAUSING: (states.ACTIVE, states.RUNNING),
     states.SUSPENDING: (states.SUSPENDED, states.SAVED),
     states.RESUMING: (states.ACTIVE, states.RUNNING),
+    states.TRIGGERING_CRASH_DUMP: (states.ACTIVE, states.RUNNING),
     states.SOFT_DELETING: (states.SOFT_DELETED, states.SHUTDOWN),
     states.RESTORING: (states.ACTIVE, states.RUNNING),
 }
@@ -34,6 +35,7 @@ MISSING = {
     states.UNPAUSING: "cannot pause",
     states.SUSPENDING: "cannot suspend",
     states.RESUMING: "cannot suspend",
+    states.TRIGGERING_CRASH_DUMP: "cannot trigger a crash dump",
 }
 
 

@@ -99,17 +99,19 @@ def test_a_task_ends_as_the_guest_is_found_or_where_it_began():
 
 def test_what_a_server_may_be_told_depends_on_where_it_rests():
     images = {"image_snapshot_pending", "image_backup"}
+    crash = states.TRIGGERING_CRASH_DUMP
     assert _tasks_of(states.ACTIVE) == {
+        crash,
         *("powering-off", "rebooting", "rebooting_hard", "pausing", "suspending"),
         *("rebuilding", "rescuing", "updating_password"),
         *images,
     }
-    assert _tasks_of(states.PAUSED) == {"unpausing", "rebooting_hard", *images}
+    assert _tasks_of(states.PAUSED) == {"unpausing", "rebooting_hard", crash, *images}
     assert _tasks_of(states.SUSPENDED) == {"resuming", "rebooting_hard", *images}
-    assert _tasks_of(states.RESCUED) == {"unrescuing"}
+    assert _tasks_of(states.RESCUED) == {"unrescuing", crash}
     new = {"rebuilding", "rescuing"}
     assert _tasks_of(states.STOPPED) == {"powering-on", "rebooting_hard", *new, *images}
-    assert _tasks_of(states.ERROR) == {"powering-off", "rebooting_hard", *new}
+    assert _tasks_of(states.ERROR) == {"powering-off", "rebooting_hard", crash, *new}
     assert _tasks_of(states.BUILDING) == set()
 
 

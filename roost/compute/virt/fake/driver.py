@@ -233,6 +233,14 @@ class FakeDriver:
         self._change(uuid, states.RUNNING, states.RUNNING)
         self._write(uuid, self.contents(uuid) | {"password": _digest(password)})
 
+    def inject_nmi(self, uuid: str) -> None:
+        """Count it in the guest's file."""
+        guest = self.contents(uuid)
+        if guest["power_state"] not in (states.RUNNING, states.HELD):
+            raise exception.Conflict(f"The guest {uuid} does not run.")
+        self._faults.strike("power")
+        self._write(uuid, guest | {"interrupts": guest.get("interrupts", 0) + 1})
+
     def console_output(self, uuid: str) -> str:
         """Return a few lines for each boot of the guest."""
         guest = self.contents(uuid)

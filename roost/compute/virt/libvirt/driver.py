@@ -272,6 +272,11 @@ class LibvirtDriver:
         set_it = functools.partial(agent.set_password, password=password)
         self._on(uuid, "set the password of a guest", set_it)
 
+    def inject_nmi(self, uuid: str) -> None:
+        if self.describe(uuid).power_state not in (states.RUNNING, states.HELD):
+            raise exception.Conflict(f"The guest {uuid} does not run.")
+        self._on(uuid, "interrupt a guest", lambda domain: domain.injectNMI())
+
     def console_output(self, uuid: str) -> str:
         self.describe(uuid)
         return console.read(self._folders.of(uuid).console)
