@@ -18,7 +18,7 @@ def stop_half_way(cloud, server):
     uuid, host = server["id"], server["OS-EXT-SRV-ATTR:host"]
     act(cloud, uuid, STOP)
     log = cloud.plan.state / "log" / f"{host}.log"
-    wait_until(lambda: f"instance {uuid} is powering-off on {host}" in log.read_text(), "the stop")
+    wait_until(lambda: f"[instance: {uuid}] stop begins on {host}" in log.read_text(), "the stop")
 
 
 def test_a_stop_that_a_kill_cut_short_is_done_when_the_host_is_back(cloud):
