@@ -11,8 +11,6 @@ import pathlib
 import time
 from concurrent import futures
 
-import requests
-
 from roost import concurrency
 
 concurrency.select([])
@@ -52,7 +50,7 @@ def _all(client, action, status):
     """Do something to all servers, and wait until all rest."""
     servers = [server["id"] for server in client.servers()]
     with futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(lambda uuid: _act(client, uuid, action), servers))
+        list(pool.map(lambda uuid: client.act(uuid, {action: None}), servers))
     until = time.monotonic() + 300
     while time.monotonic() < until:
         found = list(client.servers())
@@ -60,11 +58,6 @@ def _all(client, action, status):
             return
         time.sleep(0.5)
     raise SystemExit(f"not all servers are {status} after 300 s")
-
-
-def _act(client, uuid, action):
-    path = f"{client.endpoint}/servers/{uuid}/action"
-    requests.post(path, json={action: None}, timeout=60).raise_for_status()
 
 
 def _arguments():
