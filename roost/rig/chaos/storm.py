@@ -22,7 +22,7 @@ CLIENTS: Final = 16
 LOOK_SECONDS: Final = 1.0
 _REFUSALS: Final = range(400, 500)
 # What each action of a server's life asks for, and the status that it leads to.
-_ACTIONS: Final[Mapping[str, tuple[dict[str, Any] | None, str]]] = {
+ACTIONS: Final[Mapping[str, tuple[dict[str, Any] | None, str]]] = {
     "reboot": ({"type": "HARD"}, "ACTIVE"),
     "rebuild": ({}, "ACTIVE"),
     "os-stop": (None, "SHUTOFF"),
@@ -135,7 +135,7 @@ class Storm:
 
     def _act(self, server: StormServer, action: str) -> bool:
         """Ask until the server rests in the status that the action leads to."""
-        given, wanted = _ACTIONS[action]
+        given, wanted = ACTIONS[action]
         if action == "rebuild":
             given = {"imageRef": self._prototype.image}
         accepted = False
