@@ -309,14 +309,9 @@ def send(cell: Cell, context: RequestContext, operation: Operation, **parameters
 
     :param parameters: those that are not in the row
     """
+    names = {name: getattr(operation, name) for name in (*operations.NAMES, "image")}
     try:
-        cell.compute.on(operation.host).run(
-            context,
-            operation_uuid=operation.uuid,
-            instance_uuid=operation.instance_uuid,
-            kind=operation.kind,
-            **parameters,
-        )
+        cell.compute.on(operation.host).run(context, operation=Operation.of(**names), **parameters)
     except exception.Unavailable as error:
         LOG.warning(
             "[instance: %s] cast of %s to host %s failed, the sweeper resends it: %s",

@@ -213,17 +213,17 @@ class LeaseKeeper:
 
     def _ask(self, leases: Sequence[Lease], *, nothing_else: bool) -> set[Lease]:
         """Renew, and return the leases that the cell did not renew."""
-        operations = {each.operation_uuid: each for each in leases if each.operation_uuid}
+        operations = [each for each in leases if each.operation_uuid is not None]
         others = [each for each in leases if each.operation_uuid is None]
         answer = self._conductor.renew_leases(
             admin_context(),
             host=self._host,
             tasks=[[each.instance_uuid, each.attempt, list(each.tasks)] for each in others],
-            operations=[*operations],
+            operations=sorted({str(each.operation_uuid) for each in operations}),
             nothing_else=nothing_else,
         )
         self._seconds = answer["seconds"]
-        over = {operations[uuid] for uuid in answer["lost_operations"]}
+        over = {each for each in operations if each.operation_uuid in answer["lost_operations"]}
         return over | {others[at] for at in answer["lost"]}
 
     def _end(self, lease: Lease) -> None:

@@ -29,6 +29,7 @@ from roost.objects import (
     ExternalEvent,
     Instance,
     NetworkRequest,
+    Operation,
     RequestSpec,
     Selection,
     Vif,
@@ -292,47 +293,33 @@ class ComputeManager:
             delete.terminate(self._host, context=context, instance_uuid=instance_uuid)
 
     def run(
-        self,
-        context: RequestContext,
-        *,
-        operation_uuid: str,
-        instance_uuid: str,
-        kind: str,
-        password: str | None = None,
-        image_id: str | None = None,
+        self, context: RequestContext, *, operation: Operation, password: str | None = None
     ) -> None:
-        known = KINDS.get(kind)
-        if known is None:
-            names = {"operation_uuid": operation_uuid, "instance_uuid": instance_uuid}
-            refuse = functools.partial(runner.refuse, self._host, context, **names, kind=kind)
-            key = ("refuse", operation_uuid)
-            self._tasks.put(instance_uuid, refuse, executor=self._executors.ends, key=key)
+        uuid, kind = operation.instance_uuid, KINDS.get(operation.kind)
+        if kind is None:
+            refuse = functools.partial(runner.refuse, self._host, context, operation)
+            key = ("refuse", operation.uuid)
+            self._tasks.put(uuid, refuse, executor=self._executors.ends, key=key)
             return
-        operation = HostOperation(
+        lease = Lease(self._host.leases, uuid, kind.tasks, operation_uuid=operation.uuid)
+        work = HostOperation(
             host=self._host,
             context=context,
-            kind=known,
-            operation_uuid=operation_uuid,
-            uuid=instance_uuid,
-            lease=Lease(
-                self._host.leases, instance_uuid, known.tasks, operation_uuid=operation_uuid
-            ),
+            kind=kind,
+            row=operation,
+            lease=lease,
             timeline=InstanceEvents(self._host.name),
             password=password,
         )
 
         def do() -> None:
-            with self._locks.hold(instance_uuid):
-                if not runner.run(operation) and image_id is not None:
-                    snapshot.forget(self._host, context=context, image_id=image_id)
+            with self._locks.hold(uuid):
+                if not runner.run(work):
+                    snapshot.forget(work)
 
-        self._tasks.put(
-            instance_uuid,
-            do,
-            executor=self._executors.images if known.uses_images else self._executors.power,
-            key=operation_uuid,
-            lease=operation.lease,
-        )
+        executor = self._executors.images if kind.uses_images else self._executors.power
+        once = (operation.uuid, password is not None)
+        self._tasks.put(uuid, do, executor=executor, key=once, lease=lease)
 
     def external_instance_events(
         self, context: RequestContext, *, events: list[ExternalEvent]

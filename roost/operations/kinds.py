@@ -37,8 +37,9 @@ class Kind:
     a delete preempts it. ``gives_way``: a user who cannot wait may begin this other kind meanwhile.
 
     ``reads_instance``: the host needs the whole instance. ``uses_images``: it reads or writes the
-    image store with the token of the user, which its message carries. ``needs_password``: which
-    only its message has, so a lost message ends it.
+    image store with the token of the user, which its message carries. ``once``: it is not sent
+    again, as only its message has all that it needs, or because doing it twice does harm: why it
+    ended when its host does not go on with it.
 
     ``since``: the version of the RPC interface of hosts (:mod:`roost.rpc.compute`) that knows it.
     ``tries``: how often it is sent to a host again that does not go on with it.
@@ -57,7 +58,7 @@ class Kind:
     gives_way: str | None = None
     reads_instance: bool = False
     uses_images: bool = False
-    needs_password: bool = False
+    once: str | None = None
     since: str = "1.0"
     tries: int = 10
     spoils: bool = False
@@ -179,13 +180,14 @@ CHANGE_PASSWORD: Final = Kind(
     tasks=(states.UPDATING_PASSWORD,),
     begins=(ACTIVE,),
     statuses={ACTIVE: "PASSWORD"},
-    needs_password=True,
+    once="The password did not reach the server: set it again.",
 )
 TRIGGER_CRASH_DUMP: Final = Kind(
     name="trigger_crash_dump",
     action="trigger_crash_dump",
     tasks=(states.TRIGGERING_CRASH_DUMP,),
     begins=(ACTIVE, PAUSED, RESCUED, ERROR),
+    once="The host of the server has not said whether it was done: look, and ask for it again.",
     since="1.4",
 )
 SOFT_DELETE: Final = Kind(

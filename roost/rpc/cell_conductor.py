@@ -245,31 +245,16 @@ class CellConductor(interface.Interface):
     ) -> bool:
         """Return whether an instance is on this host, with one of these task states."""
 
-    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
-    def begin_operation(
-        self,
-        context: RequestContext,
-        *,
-        operation_uuid: str,
-        instance_uuid: str,
-        host: str,
-        kind: str,
-    ) -> Operation | None:
-        """Give a host a lease on an operation, from the time of the request.
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="operation.host")
+    def begin_operation(self, context: RequestContext, *, operation: Operation) -> Operation | None:
+        """Give a host a lease on its operation, from the time of the request.
 
         :returns: the operation, with image and instance if the kind needs them; None: it is over
         """
 
-    @interface.call(since="1.0", own_host="host")
+    @interface.call(since="1.0", own_host="operation.host")
     def advance_operation(
-        self,
-        context: RequestContext,
-        *,
-        operation_uuid: str,
-        instance_uuid: str,
-        host: str,
-        kind: str,
-        changes: dict[str, Any],
+        self, context: RequestContext, *, operation: Operation, changes: dict[str, Any]
     ) -> None:
         """Change the instance in the middle of an operation: to its next task state, mostly.
 
@@ -277,15 +262,12 @@ class CellConductor(interface.Interface):
         :raises roost.exception.NotFound: when the instance does not exist
         """
 
-    @interface.call(since="1.0", own_host="host")
+    @interface.call(since="1.0", own_host="operation.host")
     def end_operation(
         self,
         context: RequestContext,
         *,
-        operation_uuid: str,
-        instance_uuid: str,
-        host: str,
-        kind: str,
+        operation: Operation,
         power_state: int | None,
         events: list[InstanceActionEvent],
         reason: str | None = None,
@@ -294,7 +276,6 @@ class CellConductor(interface.Interface):
     ) -> None:
         """End an operation with these events; the instance gets the state of its guest.
 
-        :param kind: a name of :data:`roost.operations.kinds.KINDS`
         :param power_state: of the guest; None: there is no guest, the instance goes to ERROR
         :param reason: why the operation failed, as the user may read it
         :param rescued: the guest was started from a rescue image

@@ -8,6 +8,7 @@ from roost.objects import (
     ExternalEvent,
     Instance,
     NetworkRequest,
+    Operation,
     RequestSpec,
     Selection,
     Vif,
@@ -52,25 +53,22 @@ class Compute(interface.Interface):
         The host destroys guest, disks and networks; then the cell-conductor deletes the row.
         """
 
-    @interface.cast(since="1.0", carries_token={"kind": _WITH_IMAGES})
+    @interface.cast(since="1.0", carries_token={"operation.kind": _WITH_IMAGES})
     def run(
         self,
         context: RequestContext,
         *,
-        operation_uuid: str,
-        instance_uuid: str,
-        kind: str,
+        operation: Operation,
         password: str | None = None,
-        image_id: str | None = None,
     ) -> None:
         """Run an operation on an instance, if it is still under way; its row has the details.
 
         A host that does not know the kind ends the operation with that reason.
 
-        :param kind: a name of :data:`roost.operations.kinds.KINDS`
+        :param operation: with an image that waits for its data, it is deleted in the store if the
+            operation is over by now
         :param password: the new password of the guest's administrator. It is not stored: a message
             that is sent again has none, and then the guest keeps its old password.
-        :param image_id: an image that waits for its data; deleted if the operation is over by now
         """
 
     @interface.cast(since="1.0")

@@ -174,9 +174,9 @@ class FakeCellConductor:
             found = self.instances.get(instance_uuid)
             return found is not None and _is(found, {"host": host, "task_state": tasks})
 
-    def begin_operation(self, context, *, operation_uuid, instance_uuid, host, kind):
+    def begin_operation(self, context, *, operation):
         with self._acting("begin_operation"):
-            return self._operation(operation_uuid, host)
+            return self._operation(operation.uuid, operation.host)
 
     def _operation(self, uuid, host):
         found = self.instances.get(uuid)
@@ -191,20 +191,20 @@ class FakeCellConductor:
             instance=found.obj_clone(),
         )
 
-    def advance_operation(self, context, *, operation_uuid, instance_uuid, host, kind, changes):
+    def advance_operation(self, context, *, operation, changes):
         with self._acting("advance_operation"):
-            expected = {"host": host, "task_state": kinds.get(kind).tasks}
-            found = self._as_expected(instance_uuid, expected)
+            expected = {"host": operation.host, "task_state": kinds.get(operation.kind).tasks}
+            found = self._as_expected(operation.instance_uuid, expected)
             for name, value in changes.items():
                 setattr(found, name, value)
 
     def end_operation(
-        self, context, *, operation_uuid, instance_uuid, host, kind, power_state, events,
-        reason=None, rescued=False, failed=False,
-    ):  # fmt: skip
+        self, context, *, operation, power_state, events, reason=None, rescued=False, failed=False
+    ):
         with self._acting("end_operation"):
-            known = kinds.get(kind)
-            found = self._as_expected(instance_uuid, {"host": host, "task_state": known.tasks})
+            known, instance_uuid = kinds.get(operation.kind), operation.instance_uuid
+            expected = {"host": operation.host, "task_state": known.tasks}
+            found = self._as_expected(instance_uuid, expected)
             self.events[instance_uuid] += events
             self.faults[instance_uuid] = reason
             if known.insists and reason is not None:

@@ -235,8 +235,10 @@ def telling(site, name, host):
     arguments = naming(CellConductor, name, host=host, cell_uuid=None, **others)
     if name == "renew_leases":
         arguments["tasks"] = [[victim, None, [None]], [victim, 1, ["spawning"]]]
-    if name in ("has_task", "advance_operation", "end_operation"):
-        arguments |= {"kind": "rebuild"} if "kind" in arguments else {"tasks": ["rebuilding"]}
+    if name == "has_task":
+        arguments["tasks"] = ["rebuilding"]
+    if "operation" in arguments:
+        arguments["operation"].instance_uuid = victim
     if name == "report_finding":
         arguments["finding"] = HostFinding.of(
             kind="leftover", instance_uuid=victim, host=host, reason="a"

@@ -8,9 +8,10 @@ import sqlalchemy as sa
 from roost import exception, states
 from roost.db.cell import actions, instances, leases, models, operations, stale_tasks
 from roost.db.types import utcnow
-from roost.operations.kinds import OF_TASK
+from roost.objects import InstanceAction, Operation
+from roost.operations.kinds import OF_TASK, REBOOT
 from roost.operations.moves import MOVES
-from tests.builders import an_instance
+from tests.builders import a_uuid, an_instance
 from tests.operation_rows import put_under
 
 BEGUN = (states.NETWORKING, states.SPAWNING)
@@ -253,8 +254,11 @@ def test_an_operation_that_its_host_has_begun_or_renewed_is_not_taken(cell_db):
     begun, renewed = operation(cell_db), operation(cell_db)
     with cell_db.begin() as session:
         until = utcnow() + datetime.timedelta(seconds=LONG)
-        assert operations.take_up(session, begun.uuid, host="h1", until=until)
-        assert not operations.take_up(session, begun.uuid, host="h2", until=until)
+        assert operations.take_up(session, begun, until=until)
+        assert operations.take_up(session, begun, until=utcnow())  # it comes late
+        for wrong in ({"host": "h2"}, {"instance_uuid": renewed.instance_uuid}, {"kind": "start"}):
+            values = {name: getattr(begun, name) for name in operations.NAMES} | wrong
+            assert not operations.take_up(session, Operation.of(**values), until=until)
     assert renew_operations(cell_db, renewed.uuid) == set()
     assert renew_operations(cell_db, renewed.uuid, host="h2") == {renewed.uuid}
     assert take_operations(cell_db) == []
@@ -281,3 +285,31 @@ def test_an_operation_ends_once_and_only_as_it_is_expected(cell_db):
     assert action.finish_time is not None
     with pytest.raises(exception.Conflict), cell_db.begin() as session:
         operations.end(session, made.uuid, [], expected={"host": "h1"}, message=None)
+
+
+def test_an_operation_that_was_begun_is_not_begun_again_by_a_commit_whose_answer_was_lost(cell_db):
+    made = an_instance(host="h1", vm_state=states.ACTIVE, task_state=None)
+    record = InstanceAction(
+        instance_uuid=made.uuid,
+        action="reboot",
+        request_id="req-1",
+        user_id="user",
+        project_id="project",
+        start_time=utcnow(),
+        finish_time=None,
+        message=None,
+        events=[],
+    )
+    uuid = a_uuid()
+    with cell_db.begin() as session:
+        instances.create(session, made)
+    for ended in (False, True, True):
+        with cell_db.begin() as session:
+            assert operations.start(session, REBOOT, record, uuid=uuid).uuid == uuid
+            if not ended:
+                rest = {"vm_state": states.ACTIVE, "task_state": None}
+                instances.update(session, made.uuid, rest, expected={})
+                operations.end(session, uuid, [], expected={}, message=None)
+    with cell_db.read() as session:
+        assert operations.find(session, made.uuid) is None
+        assert instances.get(session, made.uuid).task_state is None

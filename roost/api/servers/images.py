@@ -150,7 +150,7 @@ class ServerSnapshot:
         try:
             self._describe(call, server_ref, image)
         finally:  # a host that finds no such image ends the task
-            operations.send(call, server_ref, operation, image_id=image.id)
+            operations.send(call, server_ref, operation)
         root = service_catalog.images_root(call, self._dependencies.images)
         return _answer(call, image, order, root=root)
 

@@ -72,12 +72,12 @@ def accept(
         raise refused(instance_uuid, kind, instance.vm_state, instance.task_state)
     if instance.host is None and instance.vm_state != states.BUILDING:
         raise exception.Conflict(f"Instance {instance_uuid} is not ready")
+    if instance.host is not None:
+        _check_host(dependencies.service_group, cell, instance, kind)
     record = begun(call, instance_uuid, kind.action)
     operation_uuid = str(uuid.uuid4())
 
     def begin(session: Session) -> Operation:
-        if instance.host is not None:
-            _check_host(session, dependencies.service_group, cell, instance, kind)
         operation = operations.start(
             session, kind, record, uuid=operation_uuid, image=image, changes=changes
         )
@@ -99,21 +99,23 @@ def accept(
         raise refused(instance_uuid, kind, *state, under_way) from error
 
 
-def _check_host(
-    session: Session, group: ServiceGroup, cell: Cell, instance: Instance, kind: Kind
-) -> None:
+def _check_host(group: ServiceGroup, cell: Cell, instance: Instance, kind: Kind) -> None:
     """Make sure that the host of an instance is up, and knows the kind of operation.
+
+    While no conductor of the cell is up, nobody receives what hosts report: then none is down.
 
     :raises roost.exception.Conflict: with the reason
     """
-    service = services.find_compute(session, str(instance.host))
-    if service is None:
+    with cell.database.read() as session:
+        known = services.list_of_host(session, str(instance.host))
+    its = next((one for one in known if one.binary == "roost-compute"), None)
+    if its is None:
         return
+    up = group.find_up(known, cell_uuid=cell.uuid, now=cell.database.now())
     why = None
-    now = cell.database.now()
-    if not group.find_up([service], cell_uuid=cell.uuid, now=now):
-        why = f"is down since {service.last_seen_up:%Y-%m-%dT%H:%M:%SZ}"
-    elif _numbers(service.version or "1.0") < _numbers(kind.since):
+    if its.uuid not in up and (up or its.forced_down):
+        why = f"is down since {its.last_seen_up:%Y-%m-%dT%H:%M:%SZ}"
+    elif _numbers(its.version or "1.0") < _numbers(kind.since):
         why = "is too old for it: its roost-compute must be upgraded first"
     if why is not None:
         raise exception.Conflict(f"Cannot '{kind.action}' instance {instance.uuid}: its host {why}")

@@ -28,42 +28,49 @@ class Spared(exception.Conflict):
 class HostOperation:
     """An operation on an instance of this host.
 
-    :param operation_uuid: of its row, which ``row`` is, once it has begun
+    :param row: as the message has it; once it is taken up, as its row is
     :param password: of the guest's administrator, if the message has one
     """
 
     host: Host
     context: RequestContext
     kind: Kind
-    operation_uuid: str
-    uuid: str  # of the instance
+    row: Operation
     lease: Lease
     timeline: InstanceEvents
     password: str | None = None
-    row: Operation | None = None
+
+    @property
+    def uuid(self) -> str:
+        """The uuid of the instance."""
+        return str(self.row.instance_uuid)
 
     def take_up(self) -> bool:
         """Take a lease on the operation; return False when it is over, or another host's.
 
-        :raises roost.exception.Unavailable: when the conductor does not answer
+        :raises roost.exception.Unavailable: when the conductor does not answer for a long time
         """
-        since = self.lease.keeper.clock()
-        found = self.host.conductor.begin_operation(
-            self.context,
-            operation_uuid=self.operation_uuid,
-            instance_uuid=self.uuid,
-            host=self.host.name,
-            kind=self.kind.name,
-        )
-        if found is None:
-            return False
-        self.row = found
-        self.lease.hold(since=since)
-        return True
+
+        def ask() -> bool:
+            since = self.lease.keeper.clock()
+            found = self.host.conductor.begin_operation(self.context, operation=self.named)
+            if found is None:
+                return False
+            self.row = found
+            self.lease.hold(since=since)
+            return True
+
+        return self.host.patience.retry(f"{self}: begin", ask, stopping=self.host.stopping)
+
+    @property
+    def named(self) -> Operation:
+        """The operation without what is only in its row, for messages."""
+        row = self.row
+        names = {"uuid": row.uuid, "instance_uuid": row.instance_uuid, "kind": row.kind}
+        return Operation.of(**names, host=self.host.name)
 
     @property
     def instance(self) -> Instance:
-        assert self.row is not None, "take up the operation first"
         found: Instance | None = self.row.instance
         assert found is not None, f"{self.kind} does not read the instance"
         return found
@@ -74,7 +81,7 @@ class HostOperation:
 
         :raises roost.exception.Internal: when the row names none
         """
-        found: ImageMeta | None = None if self.row is None else self.row.image
+        found: ImageMeta | None = self.row.image
         if found is None:
             raise exception.Internal(f"{self}: its row names no image")
         return found
@@ -99,10 +106,7 @@ class HostOperation:
         send = functools.partial(
             self.host.conductor.advance_operation,
             self.context,
-            operation_uuid=self.operation_uuid,
-            instance_uuid=self.uuid,
-            host=self.host.name,
-            kind=self.kind.name,
+            operation=self.named,
             changes={"task_state": task, **changes},
         )
         try:

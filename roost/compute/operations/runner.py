@@ -18,6 +18,7 @@ from roost.compute.operations import power, rebuild, snapshot
 from roost.compute.operations.operation import Do, HostOperation, Spared
 from roost.compute.virt.driver import VirtDriver
 from roost.context import RequestContext
+from roost.objects import Operation
 from roost.operations.kinds import Kind
 
 LOG = logging.getLogger(__name__)
@@ -78,10 +79,7 @@ def _report(operation: HostOperation, *, why: str | None, failed: bool) -> bool:
     send = functools.partial(
         host.conductor.end_operation,
         operation.context,
-        operation_uuid=operation.operation_uuid,
-        instance_uuid=operation.uuid,
-        host=host.name,
-        kind=operation.kind.name,
+        operation=operation.named,
         events=list(operation.timeline.events),
         reason=why,
         failed=failed,
@@ -97,26 +95,21 @@ def _report(operation: HostOperation, *, why: str | None, failed: bool) -> bool:
     return True
 
 
-def refuse(
-    host: Host, context: RequestContext, *, operation_uuid: str, instance_uuid: str, kind: str
-) -> None:
+def refuse(host: Host, context: RequestContext, operation: Operation) -> None:
     """End an operation of a kind that this host does not know; its guest stays as it is.
 
     :raises roost.exception.RoostError: when the conductor does not answer, or refuses
     """
     LOG.warning(
         "[instance: %s] %s is unknown here: roost-compute on %s is too old for it",
-        instance_uuid, kind, host.name,
+        operation.instance_uuid, operation.kind, host.name,
     )  # fmt: skip
     host.conductor.end_operation(
         context,
-        operation_uuid=operation_uuid,
-        instance_uuid=instance_uuid,
-        host=host.name,
-        kind=kind,
+        operation=operation,
         events=[],
         reason="The host of the server is too old for this action; nothing was done.",
-        **_as_found(host.virt, instance_uuid),
+        **_as_found(host.virt, operation.instance_uuid),
     )
 
 

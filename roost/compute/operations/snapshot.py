@@ -9,12 +9,10 @@ import logging
 from typing import BinaryIO, Final
 
 from roost import exception, states
-from roost.compute.host import Host
 from roost.compute.leases import LostLease
 from roost.compute.operations.operation import HostOperation, step
 from roost.compute.virt.driver import SnapshotsGuests
-from roost.context import RequestContext
-from roost.image.driver import ACTIVE
+from roost.image.driver import ACTIVE, QUEUED
 from roost.objects import ImageMeta
 from roost.operations import kinds
 
@@ -30,21 +28,24 @@ def snapshot(operation: HostOperation) -> None:
         _take(operation)
     except LostLease:
         if not operation.take_up():
-            forget(operation.host, context=operation.context, image_id=operation.image.id)
+            forget(operation)
         raise
     except Exception:
-        forget(operation.host, context=operation.context, image_id=operation.image.id)
+        forget(operation)
         raise
     if ROTATION in operation.image.properties:
         _rotate(operation)
 
 
-def forget(host: Host, *, context: RequestContext, image_id: str) -> None:
-    """Delete an image whose data was not uploaded; one that has its data stays."""
+def forget(operation: HostOperation) -> None:
+    """Delete the image of an operation, if its data was not uploaded; one that has it stays."""
+    image = operation.row.image
+    if image is None or image.status != QUEUED:
+        return
     try:
-        host.store.abandon(context, image_id)
+        operation.host.store.abandon(operation.context, image.id)
     except exception.RoostError as error:
-        LOG.warning("image %s without data could not be deleted: %s", image_id, error.message)
+        LOG.warning("image %s without data could not be deleted: %s", image.id, error.message)
 
 
 def _take(operation: HostOperation) -> None:

@@ -36,6 +36,7 @@ from roost.objects import (
     instance,
 )
 from roost.objects.request import Retry
+from roost.operations.kinds import OF_TASK
 from roost.rpc.notifications import Notifier
 from roost.scheduler.client import CellSchedulerClient
 
@@ -184,6 +185,8 @@ class BuildProgress:
         """
         refuse_others("changes", changes, CHANGEABLE)
         refuse_others("expected", expected, EXPECTABLE)
+        if {"vm_state", "task_state"} & changes.keys():
+            _refuse_operations(changes, expected)
         self._update(instance_uuid, changes, expected, events, at=self.database.now())
 
     @retried
@@ -232,6 +235,14 @@ def root_name(session: Session, instance_uuid: str, image: ImageMeta | None) -> 
     """Return the device name of the root disk, for another image."""
     given = guest_config.find(session, instance_uuid)
     return instance.name_by(given.block_devices if given else (), image)
+
+
+def _refuse_operations(changes: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """Refuse a change of state that belongs to an operation: those have messages of their own."""
+    tasks = expected.get("task_state")
+    before = {tasks} if tasks is None or isinstance(tasks, str) else {*tasks}
+    if not before <= {*states.BUILD_TASKS} or changes.get("task_state") in OF_TASK:
+        raise exception.Invalid("only the states of builds may be changed so")
 
 
 def refuse_others(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:

@@ -1,5 +1,6 @@
 """The RPC server of the cell-conductor: each method calls the module that implements it."""
 
+import re
 from typing import Any
 
 from roost import exception
@@ -27,7 +28,6 @@ from roost.objects import (
     Selection,
     Vif,
 )
-from roost.operations import kinds
 from roost.rpc.serializer import backported
 
 
@@ -70,6 +70,8 @@ class CellConductorManager:
     ) -> dict[str, Any]:
         if context.caller.level is Level.HOST and binary != COMPUTE:
             raise exception.Forbidden(f"A host is a {COMPUTE}, and no {binary}.")
+        if version is not None and not re.fullmatch(r"\d+\.\d+", version):
+            raise exception.Invalid(f"{version!r} is no version of an interface.")
         return self._report_service(host, binary, availability_zone, state_id, version)
 
     @retried
@@ -229,47 +231,29 @@ class CellConductorManager:
     ) -> bool:
         return self._progress.has_task(instance_uuid, host, tasks)
 
-    def begin_operation(
-        self,
-        context: RequestContext,
-        *,
-        operation_uuid: str,
-        instance_uuid: str,
-        host: str,
-        kind: str,
-    ) -> Operation | None:
-        return self._outcomes.take_up(
-            operation_uuid, instance_uuid, host, kinds.get(kind), seconds=self._lease_seconds
-        )
+    def begin_operation(self, context: RequestContext, *, operation: Operation) -> Operation | None:
+        return self._outcomes.take_up(operation, seconds=self._lease_seconds)
 
     def advance_operation(
-        self,
-        context: RequestContext,
-        *,
-        operation_uuid: str,
-        instance_uuid: str,
-        host: str,
-        kind: str,
-        changes: dict[str, Any],
+        self, context: RequestContext, *, operation: Operation, changes: dict[str, Any]
     ) -> None:
-        self._outcomes.advance(operation_uuid, instance_uuid, host, kinds.get(kind), changes)
+        self._outcomes.advance(operation, changes)
 
     def end_operation(
         self,
         context: RequestContext,
         *,
-        operation_uuid: str,
-        instance_uuid: str,
-        host: str,
-        kind: str,
+        operation: Operation,
         power_state: int | None,
         events: list[InstanceActionEvent],
         reason: str | None = None,
         rescued: bool = False,
         failed: bool = False,
     ) -> None:
-        found = ObservedGuest(host, power_state, events, reason, rescued=rescued, failed=failed)
-        self._outcomes.end(operation_uuid, instance_uuid, kinds.get(kind), found)
+        found = ObservedGuest(
+            operation.host, power_state, events, reason, rescued=rescued, failed=failed
+        )
+        self._outcomes.end(operation, found)
 
     def report_power(
         self,

@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception, states
-from roost.conductor.cell.builds import CHANGEABLE, refuse_others, root_name
+from roost.conductor.cell.builds import refuse_others, root_name
 from roost.conductor.failures import instant_event
 from roost.context import RequestContext, admin_context, project_context
 from roost.db.cell import (
@@ -47,6 +47,7 @@ from roost.rpc.compute import Compute
 from roost.rpc.notifications import Notifier
 
 LOG = logging.getLogger(__name__)
+_ADVANCEABLE: Final = ("task_state", "image", "launched_at")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,65 +96,49 @@ class OperationOutcomes:
         with self.database.begin() as session:
             left_behind.forget(session, host, instance_uuids)
 
-    def take_up(
-        self, operation_uuid: str, instance_uuid: str, host: str, kind: Kind, *, seconds: float
-    ) -> Operation | None:
-        """Give a host a lease on an operation; None: it is over, or another host's.
+    def take_up(self, operation: Operation, *, seconds: float) -> Operation | None:
+        """Give a host a lease on its operation; None: it is over, or another host's.
 
         Its image and its instance come with it, if the kind reads them.
 
         :param seconds: the length of the lease
         """
         until = self.database.now() + datetime.timedelta(seconds=seconds)
-        return self._take_up(operation_uuid, instance_uuid, host, kind, until)
+        return self._take_up(operation, until)
 
     @retried
-    def _take_up(
-        self,
-        operation_uuid: str,
-        instance_uuid: str,
-        host: str,
-        kind: Kind,
-        until: datetime.datetime,
-    ) -> Operation | None:
+    def _take_up(self, operation: Operation, until: datetime.datetime) -> Operation | None:
         with self.database.begin() as session:
-            if not operations.take_up(session, operation_uuid, host=host, until=until):
+            if not operations.take_up(session, operation, until=until):
                 return None
-            if not kind.reads_instance:
-                names = {"uuid": operation_uuid, "instance_uuid": instance_uuid}
-                return Operation.of(**names, kind=kind.name, host=host)
-            found = operations.find(session, instance_uuid)
+            if not kinds.get(operation.kind).reads_instance:
+                return operation
+            found = operations.find(session, operation.instance_uuid)
             if found is not None:
-                found.instance = guest_config.get_instance(session, instance_uuid)
+                found.instance = guest_config.get_instance(session, found.instance_uuid)
             return found
 
     @retried
-    def advance(
-        self,
-        operation_uuid: str,
-        instance_uuid: str,
-        host: str,
-        kind: Kind,
-        changes: Mapping[str, Any],
-    ) -> None:
+    def advance(self, operation: Operation, changes: Mapping[str, Any]) -> None:
         """Change the instance in the middle of an operation: to its next task state, mostly.
 
         :raises roost.exception.Conflict: when the operation is over, or another host's
-        :raises roost.exception.Invalid: for a field that hosts may not change
+        :raises roost.exception.Invalid: for a field that hosts may not change, or a task of another
         """
-        refuse_others("changes", changes, CHANGEABLE)
-        expected = {"host": host, "task_state": kind.tasks}
+        refuse_others("changes", changes, _ADVANCEABLE)
+        uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
+        if changes["task_state"] not in kind.tasks:
+            raise exception.Invalid(f"{kind} has no task state {changes['task_state']}")
+        expected = {"host": operation.host, "task_state": kind.tasks}
         with self.database.begin() as session:
             if "image" in changes:
-                name = root_name(session, instance_uuid, changes["image"])
+                name = root_name(session, uuid, changes["image"])
                 changes = {**changes, "root_device_name": name}
-            instances.update(session, instance_uuid, changes, expected=expected)
-            operations.check(session, operation_uuid, host=host)
+            instances.update(session, uuid, changes, expected=expected)
+            operations.check(session, operation)
 
     @retried
-    def end(
-        self, operation_uuid: str, instance_uuid: str, kind: Kind, found: ObservedGuest
-    ) -> None:
+    def end(self, operation: Operation, found: ObservedGuest) -> None:
         """End an operation, and set the state of its instance by its guest.
 
         Without a guest, or when it is unusable, the state is ERROR; with an unknown power state
@@ -163,20 +148,21 @@ class OperationOutcomes:
         :raises roost.exception.Conflict: when the operation is over, or another host's
         :raises roost.exception.NotFound: when the instance does not exist
         """
+        uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
         changes = _after(kind, found)
         with self.database.begin() as session:
             expected = {"host": found.host, "task_state": kind.tasks}
-            instances.update(session, instance_uuid, changes, expected=expected)
+            instances.update(session, uuid, changes, expected=expected)
             if not changes:
-                operations.check(session, operation_uuid, host=found.host)
-                actions.add_to_operation(session, operation_uuid, found.events)
+                operations.check(session, operation)
+                actions.add_to_operation(session, operation.uuid, found.events)
                 return
-            own = {"instance_uuid": instance_uuid, "host": found.host, "kind": kind.name}
+            own = {"instance_uuid": uuid, "host": found.host, "kind": kind.name}
             operations.end(
-                session, operation_uuid, found.events, expected=own, message=found.reason
+                session, operation.uuid, found.events, expected=own, message=found.reason
             )
             if changes.get("vm_state") == states.ERROR:
-                _note_error(session, instance_uuid, found)
+                _note_error(session, uuid, found)
 
     @retried
     def settle(
@@ -202,12 +188,8 @@ class OperationOutcomes:
     def resend(self, operation: OverdueOperation) -> None:
         """Send an operation to its host again; the host ignores one that is over."""
         context = project_context(operation.project_id, request_id=operation.request_id)
-        self.compute.on(operation.host).run(
-            context,
-            operation_uuid=operation.uuid,
-            instance_uuid=operation.instance_uuid,
-            kind=operation.kind,
-        )
+        names = {name: getattr(operation, name) for name in operations.NAMES}
+        self.compute.on(operation.host).run(context, operation=Operation.of(**names))
         LOG.info(
             "[instance: %s] %s resent to %s",
             operation.instance_uuid, operation.kind, operation.host,
@@ -259,7 +241,10 @@ def _end_without_host(
     if kind.without_host is not None:
         changes["vm_state"] = kind.without_host
     expected = {"host": operation.host, "task_state": kind.tasks}
-    instances.update(session, uuid, changes, expected=expected)
+    try:
+        instances.update(session, uuid, changes, expected=expected)
+    except (exception.Conflict, exception.NotFound):  # the instance has no such task: end the row
+        changes = {}
     if changes.get("vm_state") == states.ERROR:
         events = [*actions.events_of(session, operation.uuid), event]
         _note_error(session, uuid, ObservedGuest(operation.host, None, events, event.details))

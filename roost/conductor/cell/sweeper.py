@@ -127,10 +127,9 @@ class Operations:
 
     def host_is_up(self, operation: OverdueOperation) -> None:
         kind = kinds.get(operation.kind)
-        if kind.needs_password:  # it was only in the lost message
-            why = "The password did not reach the server: set it again."
-            self.outcomes.abandon(operation, why)
-        elif operation.tries >= kind.tries:
+        if kind.once is not None:
+            self.outcomes.abandon(operation, kind.once)
+        elif operation.tries >= kind.tries and not kind.insists:
             why = f"The host of the server did not do it: it was sent there {kind.tries + 1} times."
             self.outcomes.abandon(operation, why)
         else:

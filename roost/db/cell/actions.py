@@ -26,12 +26,13 @@ _ACTION = tuple(name for name in InstanceAction.fields if name != "events")
 _EVENT = tuple(InstanceActionEvent.fields)
 
 
-def start(session: Session, action: InstanceAction, *, operation_uuid: str | None = None) -> None:
+def start(session: Session, action: InstanceAction, *, operation_uuid: str | None = None) -> bool:
     """Begin an action, with the events it has so far; the same again changes nothing.
 
     Deletes old actions of the instance, except the latest ones and the create.
 
     :param operation_uuid: the operation that it records
+    :returns: whether it is new
     """
     values = {
         **action.values(),
@@ -40,13 +41,14 @@ def start(session: Session, action: InstanceAction, *, operation_uuid: str | Non
     }
     events = values.pop("events", [])
     if not insert_once(session, _actions, values):
-        return
+        return False
     if events:
         _insert_events(session, _id_of(session, action), events)
     if action.action != CREATE:
         mine = _actions.c.instance_uuid == action.instance_uuid
         over = (_actions.c.action != CREATE, _actions.c.finish_time.is_not(None))
         newest.keep(session, _actions, mine, KEPT, *over)
+    return True
 
 
 def add_events(

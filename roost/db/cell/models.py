@@ -205,6 +205,7 @@ services = sa.Table(
     sa.Column("state_id", Uuid),  # id of a host's state path; None: that of its next report
     sa.Column("version", sa.String(16)),  # of the RPC interface that a host serves
     sa.UniqueConstraint("host", "binary"),
+    sa.Index("services_by_binary", "binary"),
 )
 
 # Hosts that may have guests of instances that were deleted, or rescheduled, while they were down.

@@ -18,12 +18,13 @@ from roost.db import clock, wire
 from roost.db.cell import actions, images, instances, models
 from roost.db.cell.stale_tasks import is_stale_operation
 from roost.db.engine import Session
-from roost.db.types import database_now
+from roost.db.types import UtcDateTime, database_now
 from roost.objects import ImageMeta, InstanceAction, InstanceActionEvent, Operation
 from roost.operations.kinds import KINDS, Kind
 
 _table = models.operations
 _c = _table.c
+NAMES: Final = ("uuid", "instance_uuid", "kind", "host")  # what messages say of an operation
 _AT_ONCE: Final = 500  # rows that one sweep takes
 # Kinds that may begin while another operation is under way, which ends then.
 _PREEMPTING: Final = {kind.gives_way for kind in KINDS.values()} | {
@@ -63,14 +64,12 @@ def start(
     :raises roost.exception.NotFound: when the instance is deleted
     """
     instance_uuid = str(record.instance_uuid)
-    is_new = True
-    try:
+    is_new = actions.start(session, record, operation_uuid=uuid) or not actions.records(
+        session, uuid
+    )
+    if is_new:  # else an earlier try was committed
         task = {**(changes or {}), "task_state": kind.first}
         instances.update(session, instance_uuid, task, expected={})
-    except exception.Conflict:
-        if not actions.records(session, uuid):
-            raise
-        is_new = False  # an earlier try was committed
     instance = instances.get(session, instance_uuid)
     if instance.host is None:
         raise exception.Conflict(f"Instance {instance_uuid} is not ready")
@@ -87,9 +86,8 @@ def start(
             preempt(session, instance_uuid, why)
         more = {"image": wire.dump(image), "created_at": database_now()}
         session.execute(sa.insert(_table).values(**row, **more))
-        actions.start(session, record, operation_uuid=uuid)
-    names = ("uuid", "instance_uuid", "kind", "host")
-    return Operation.of(**{name: row[name] for name in names}, image=image, instance=instance)
+    named = {name: row[name] for name in NAMES}
+    return Operation.of(**named, image=image, instance=instance)
 
 
 def find(session: Session, instance_uuid: str) -> Operation | None:
@@ -97,22 +95,32 @@ def find(session: Session, instance_uuid: str) -> Operation | None:
     return _one(session, _c.instance_uuid == instance_uuid)
 
 
-def take_up(session: Session, uuid: str, *, host: str, until: datetime.datetime) -> bool:
-    """Give a host a lease on its operation; False: it is over, or another host's."""
-    mine = (_c.uuid == uuid, _c.host == host)
-    return session.execute(sa.update(_table).where(*mine).values(lease_until=until)).rowcount == 1
+def take_up(session: Session, operation: Operation, *, until: datetime.datetime) -> bool:
+    """Give the host of an operation a lease on it; False: it is over, or another host's.
+
+    A lease that ends later stays as it is: the host has renewed it meanwhile.
+    """
+    sooner = sa.or_(_c.lease_until.is_(None), _c.lease_until < until)
+    lease = sa.case((sooner, sa.literal(until, UtcDateTime())), else_=_c.lease_until)
+    mine = sa.update(_table).where(*_is(operation)).values(lease_until=lease)
+    return session.execute(mine).rowcount == 1
 
 
-def check(session: Session, uuid: str, *, host: str) -> None:
-    """Make sure that an operation is under way on a host, and stays so in this transaction.
+def check(session: Session, operation: Operation) -> None:
+    """Make sure that an operation is under way on its host, and stays so in this transaction.
 
     Lock the instance's row first.
 
     :raises roost.exception.Conflict: when it is over, or another host's
     """
-    mine = sa.select(_c.uuid).where(_c.uuid == uuid, _c.host == host)
-    if session.execute(mine.with_for_update()).first() is None:
-        raise _is_over(uuid, host)
+    mine = sa.select(_c.uuid).where(*_is(operation)).with_for_update()
+    if session.execute(mine).first() is None:
+        raise _is_over(operation.uuid)
+
+
+def _is(operation: Operation) -> list[sa.ColumnElement[bool]]:
+    """Return the condition for the row of an operation, as a message names it."""
+    return [_c[name] == getattr(operation, name) for name in NAMES]
 
 
 def end(
@@ -132,7 +140,7 @@ def end(
     image_id = _waiting(session, _c.uuid == uuid) if message is not None else None
     same = [_c[name] == value for name, value in expected.items()]
     if session.execute(sa.delete(_table).where(_c.uuid == uuid, *same)).rowcount == 0:
-        raise _is_over(uuid, expected.get("host"))
+        raise _is_over(uuid)
     if image_id is not None:
         images.forsake(session, image_id[1], image_id[0])
     actions.add_to_operation(session, uuid, events, finish=True, message=message)
@@ -230,6 +238,5 @@ def _waiting(session: Session, where: sa.ColumnElement[bool]) -> tuple[str, str]
     return str(image.id), str(row.instance_uuid)
 
 
-def _is_over(uuid: str, host: Any) -> exception.Conflict:
-    where = f" on {host}" if host is not None else ""
-    return exception.Conflict(f"The operation {uuid} is not under way{where} any more.")
+def _is_over(uuid: str) -> exception.Conflict:
+    return exception.Conflict(f"The operation {uuid} is not under way there any more.")

@@ -105,10 +105,12 @@ def list_services(
     return [_service(row) for row in session.execute(query)]
 
 
-def find_compute(session: Session, host: str) -> Service | None:
-    """Return the compute daemon of a host."""
-    row = session.execute(_KNOWN, {"of_host": host, "of_binary": "roost-compute"}).one_or_none()
-    return None if row is None else _service(row)
+def list_of_host(session: Session, host: str) -> list[Service]:
+    """Return the compute daemon of a host, and the cell-conductors, which take its reports."""
+    c = _services.c
+    its = (c.host == host) & (c.binary == "roost-compute")
+    rows = session.execute(sa.select(_services).where(its | (c.binary == "roost-cell-conductor")))
+    return [_service(row) for row in rows]
 
 
 def zones(session: Session, *, binary: str) -> dict[str, str]:

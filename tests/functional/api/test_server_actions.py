@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from roost import states
-from roost.db.cell import actions, models, operations
+from roost.db.cell import actions, models, operations, services
 from roost.objects.mapping import CELL0_UUID
 from roost.operations import kinds
 from tests.api_harness import ALICE
@@ -68,8 +68,9 @@ def test_what_is_to_be_done_is_written_down_and_told(world, values, body, task, 
     row = world.instance(server.uuid)
     assert (row.vm_state, row.task_state) == (values["vm_state"], task)
     ((host, method, told),) = sent(world)
-    assert (host, method, told["instance_uuid"]) == ("h1", "run", server.uuid)
-    assert kinds.get(told["kind"]).first == task
+    operation = told["operation"]
+    assert (host, method, operation.instance_uuid) == ("h1", "run", server.uuid)
+    assert kinds.get(operation.kind).first == task
     (action,) = history(world, server.uuid)
     assert (action.action, action.user_id, action.finish_time) == (word, "alice", None)
     assert action.request_id == answer.headers["x-openstack-request-id"]
@@ -253,14 +254,31 @@ def test_an_action_that_preempts_another_ends_it_with_the_reason(world):
     ("values", "why"),
     [
         ({"last_seen_up": NOW}, f"its host is down since {NOW:%Y-%m-%dT%H:%M:%SZ}"),
+        ({"forced_down": True}, "its host is down since"),
         ({"version": "0.9"}, "its host is too old for it"),
     ],
 )
 def test_an_action_on_a_host_that_cannot_do_it_is_refused_at_once(world, values, why):
     server = world.place(CELL1, **ACTIVE)
-    say_that_it_is_up(world, "h1")
-    with world.databases[CELL1].begin() as session:
-        session.execute(sa.update(models.services).values(**values))
+    report(world, values)
     assert why in conflict(act(world, server.uuid, STOP))
     assert world.instance(server.uuid).task_state is None
     assert (history(world, server.uuid), sent(world)) == ([], [])
+
+
+def test_while_no_conductor_takes_reports_no_host_is_down(world):
+    server = world.place(CELL1, **ACTIVE)
+    report(world, {"last_seen_up": NOW}, conductor={"last_seen_up": NOW})
+    assert act(world, server.uuid, STOP).status_code == 202
+
+
+def report(world, values, conductor=None):
+    """Let the host and a conductor of its cell have reported, with other values than usual."""
+    say_that_it_is_up(world, "h1")
+    binary = models.services.c.binary
+    with world.databases[CELL1].begin() as session:
+        services.report(session, host="c1", binary="roost-cell-conductor")
+        itself = sa.update(models.services).where(binary == "roost-compute")
+        session.execute(itself.values(**values))
+        itself = sa.update(models.services).where(binary == "roost-cell-conductor")
+        session.execute(itself.values(**(conductor or {"forced_down": False})))

@@ -103,8 +103,9 @@ def test_what_is_to_be_done_is_written_down_and_told(world, word, vm_state):
     row = world.instance(server.uuid)
     assert (row.vm_state, row.task_state) == (vm_state, task)
     ((host, method, told),) = world.buses["fake://cell1/"].sent
-    assert (host, method, told["instance_uuid"]) == ("h1", "run", server.uuid)
-    assert kinds.get(told["kind"]).first == task
+    operation = told["operation"]
+    assert (host, method, operation.instance_uuid) == ("h1", "run", server.uuid)
+    assert kinds.get(operation.kind).first == task
     (action,) = history(world, server)
     assert (action.action, action.user_id, action.finish_time) == (word, "alice", None)
 
@@ -396,7 +397,7 @@ def test_an_image_waits_for_the_host_and_says_what_it_is_of(world):
         "user_id": "alice",
     }
     assert operation(world, server).image.id == image.id
-    assert world.buses["fake://cell1/"].sent[0][2]["image_id"] == image.id
+    assert world.buses["fake://cell1/"].sent[0][2]["operation"].image.id == image.id
 
 
 @pytest.mark.parametrize("body", [IMAGE_OF, BACKUP])
@@ -445,7 +446,7 @@ def test_what_the_image_store_refuses_its_host_hears_of(world, monkeypatch):
     answer = act(world, server, IMAGE_OF)
     assert (answer.status_code, "no room" in answer.text) == (403, True)
     ((_, _, told),) = world.buses["fake://cell1/"].sent
-    assert told["image_id"] == operation(world, server).image.id
+    assert told["operation"].image.id == operation(world, server).image.id
 
 
 @pytest.mark.parametrize("body", [IMAGE_OF, BACKUP])

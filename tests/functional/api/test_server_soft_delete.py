@@ -94,7 +94,8 @@ def told(uuid, task):
 
 def runs(world):
     """Return what hosts were sent: host, method, instance and kind of operation."""
-    return [(host, method, one["instance_uuid"], one["kind"]) for host, method, one in sent(world)]
+    found = [(host, method, told["operation"]) for host, method, told in sent(world)]
+    return [(host, method, one.instance_uuid, one.kind) for host, method, one in found]
 
 
 @pytest.mark.parametrize("values", [ACTIVE, STOPPED, PAUSED])

@@ -24,7 +24,7 @@ from roost.compute.virt.fake.driver import FakeDriver
 from roost.compute.virt.fake.faults import Faults
 from roost.guestdata import Operator
 from roost.image.local import LocalImageStore
-from roost.objects import NetworkRequest
+from roost.objects import NetworkRequest, Operation
 from tests.builders import a_context, a_flavor, a_spec, an_instance
 from tests.fakes.cell_conductor import FakeCellConductor
 from tests.fakes.reporter import FakeReporter
@@ -181,7 +181,8 @@ def wait_until():
     return wait_until
 
 
-def run(manager, instance, *, kind, context=None, **told):
+def run(manager, instance, *, kind, context=None, image=None, **told):
     """What an action of a user comes to here: the row has the operation, then the message comes."""
-    names = {"operation_uuid": instance.uuid, "instance_uuid": instance.uuid}
-    manager.run(context or a_context(), **names, kind=kind, **told)
+    names = {"uuid": instance.uuid, "instance_uuid": instance.uuid, "host": "h1"}
+    operation = Operation.of(**names, kind=kind, image=image)
+    manager.run(context or a_context(), operation=operation, **told)

@@ -247,12 +247,19 @@ def test_the_outcome_is_told_until_it_is_heard(rig, server, applied):
     assert (instance.vm_state, instance.task_state) == (states.STOPPED, None)
 
 
-def test_without_an_answer_at_first_nothing_is_done(rig, server):
+def test_without_an_answer_for_long_nothing_is_done(rig, server):
     manager, instance = server(states.POWERING_OFF)
-    rig.conductor.fail("begin_operation", exception.Unavailable("the bus is away"))
+    rig.conductor.fail("begin_operation", *[exception.Unavailable("the bus is away")] * 1000)
     change(manager, instance, states.POWERING_OFF)
     assert power(rig, instance) == states.RUNNING
     assert len(rig.leases) == 0
+
+
+def test_an_operation_is_begun_when_the_conductor_answers_again(rig, server):
+    manager, instance = server(states.POWERING_OFF)
+    rig.conductor.fail("begin_operation", exception.Unavailable("the bus is away"))
+    change(manager, instance, states.POWERING_OFF)
+    assert (instance.vm_state, power(rig, instance)) == (states.STOPPED, states.SHUTDOWN)
 
 
 def test_a_task_under_way_has_a_lease_that_is_renewed(rig, server, gate, threads):

@@ -248,7 +248,7 @@ class Shots:
 
     def take(self, *args, **more):
         image = self.begin(*args, **more)
-        do(self.manager, self.instance, self.instance.task_state, image_id=image.id)
+        do(self.manager, self.instance, self.instance.task_state, image=image)
         return image
 
     def backup(self, kind="daily", rotation=2):
@@ -317,7 +317,7 @@ def _raising(error):
 def test_an_image_that_was_sent_before_is_not_sent_again(rig, shots, monkeypatch):
     image = shots.begin()
     rig.store.upload(a_context(), image.id, io.BytesIO(b"whole"))
-    do(shots.manager, shots.instance, states.IMAGE_SNAPSHOT_PENDING, image_id=image.id)
+    do(shots.manager, shots.instance, states.IMAGE_SNAPSHOT_PENDING, image=image)
     with rig.store.open(admin_context(), image.id) as data:
         assert data.read() == b"whole"
     assert shots.instance.task_state is None

@@ -73,7 +73,11 @@ def told(cell):
 
 
 @pytest.mark.parametrize(
-    "task", sorted({state.task for state in MOVES} - {None, states.UPDATING_PASSWORD})
+    "task",
+    sorted(
+        {state.task for state in MOVES if state.task not in OF_TASK or not OF_TASK[state.task].once}
+        - {None}
+    ),
 )
 def test_a_task_is_resent_in_the_name_of_its_request_and_project_alone(cell, task):
     if task in states.BUILD_TASKS:
@@ -231,7 +235,7 @@ RESTING = [
     if before.task in OF_TASK and before.task not in (*SOFT_DELETE.tasks, *RESTORE.tasks)
 ]
 REBUILDS = [each for each in RESTING if each[1] in REBUILD.tasks]
-TOLD = [each for each in RESTING if each[1] != states.UPDATING_PASSWORD]
+TOLD = [each for each in RESTING if OF_TASK[each[1]].once is None]
 
 
 @pytest.mark.parametrize(("vm_state", "task"), TOLD)
@@ -240,7 +244,8 @@ def test_a_task_on_a_host_that_is_up_is_told_again(cell, vm_state, task):
     cell.sweep()
     ((host, method, arguments),) = cell.bus.sent
     assert (host, method) == ("h1", "run")
-    assert (arguments["instance_uuid"], arguments["kind"]) == (made.uuid, OF_TASK[task].name)
+    operation = arguments["operation"]
+    assert (operation.instance_uuid, operation.kind) == (made.uuid, OF_TASK[task].name)
 
 
 @pytest.mark.parametrize(("vm_state", "task"), sorted({*RESTING} - {*REBUILDS}))
@@ -319,3 +324,49 @@ def test_an_operation_that_is_sent_again_is_not_counted_when_its_host_cannot_be_
     with cell.database.begin() as session:
         (found,) = operations.take_overdue(session, seconds=60)
     assert (found.instance_uuid, found.tries) == (made.uuid, 0)
+
+
+def test_what_insists_is_sent_again_without_end(cell, monkeypatch):
+    monkeypatch.setitem(kinds.KINDS, "soft_delete", dataclasses.replace(SOFT_DELETE, tries=2))
+    made = resting(cell, states.ACTIVE, states.SOFT_DELETING)
+    for _ in range(5):
+        cell.sweep()
+        end_leases(cell)
+    assert told(cell) == [("h1", "run")] * 5
+    assert get(cell, made.uuid).task_state == states.SOFT_DELETING
+
+
+def test_an_operation_whose_instance_has_no_such_task_ends(cell):
+    made = resting(cell, states.ACTIVE, states.POWERING_OFF)
+    with cell.database.begin() as session:
+        session.execute(sa.update(models.instances).values(task_state=None))
+    cell.down = {"h1"}
+    cell.sweep()
+    with cell.database.read() as session:
+        assert operations.find(session, made.uuid) is None
+
+
+def test_a_host_moves_an_operation_only_to_its_own_tasks(cell):
+    made = resting(cell, states.ACTIVE, states.REBUILDING)
+    outcomes = cell.sweeper().operations.outcomes
+    with cell.database.read() as session:
+        operation = operations.find(session, made.uuid)
+    for changes in ({"task_state": None}, {"task_state": states.DELETING}):
+        with pytest.raises(exception.Invalid):
+            outcomes.advance(operation, changes)
+    other = resting(cell, states.ACTIVE, states.REBUILDING)
+    operation.instance_uuid = other.uuid
+    with pytest.raises(exception.Conflict):
+        outcomes.advance(operation, {"task_state": states.REBUILD_SPAWNING})
+    assert outcomes.take_up(operation, seconds=30) is None
+    assert get(cell, other.uuid).task_state == states.REBUILDING
+
+
+def test_a_host_changes_the_states_of_builds_only(cell):
+    made = resting(cell)
+    for changes, expected in (
+        ({"task_state": states.POWERING_OFF}, {"task_state": None}),
+        ({"vm_state": states.ERROR, "task_state": None}, {"task_state": states.POWERING_OFF}),
+    ):
+        with pytest.raises(exception.Invalid):
+            cell.progress.update(made.uuid, changes, {"host": "h1", **expected}, [])

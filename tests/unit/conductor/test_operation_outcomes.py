@@ -5,8 +5,8 @@ import pytest
 from roost import exception, states
 from roost.conductor.cell.operation_outcomes import ObservedGuest, OperationOutcomes
 from roost.db.cell import actions, faults, instances, operations
-from roost.objects import HostFinding, InstanceActionEvent
-from roost.operations.kinds import OF_TASK, REBOOT
+from roost.objects import HostFinding, InstanceActionEvent, Operation
+from roost.operations.kinds import OF_TASK
 from roost.rpc.compute import Compute
 from tests.builders import NOW, a_uuid, an_instance
 from tests.operation_rows import put_under
@@ -71,7 +71,8 @@ def _end(power, cell, uuid, found, task):
     if task is None:
         _settle(power, cell, uuid, found, states.ACTIVE)
     else:
-        power.end(_operation(cell, uuid).uuid, uuid, OF_TASK[task], found)
+        names = {"uuid": _operation(cell, uuid).uuid, "instance_uuid": uuid}
+        power.end(Operation.of(**names, kind=OF_TASK[task].name, host=found.host), found)
 
 
 def _settle(power, cell, uuid, found, vm_state):
@@ -228,14 +229,14 @@ def _overdue(cell):
 def test_a_late_copy_of_a_report_does_not_end_the_next_operation_of_the_kind(cell, power, server):
     uuid = server(states.ACTIVE, states.REBOOTING)
     first, found = _operation(cell, uuid), ObservedGuest("h1", states.RUNNING, [EVENT])
-    power.end(first.uuid, uuid, REBOOT, found)
+    power.end(first, found)
     with cell.database.begin() as session:
         instances.update(session, uuid, {"task_state": states.REBOOTING}, expected={})
-        second = put_under(session, instances.get(session, uuid), request_id="req-2")
+        put_under(session, instances.get(session, uuid), request_id="req-2")
     with pytest.raises(exception.Conflict, match=first.uuid):
-        power.end(first.uuid, uuid, REBOOT, found)
+        power.end(first, found)
     assert _get(cell, uuid).task_state == states.REBOOTING
-    power.end(second, uuid, REBOOT, found)
+    power.end(_operation(cell, uuid), found)
     assert _get(cell, uuid).task_state is None
     assert [len(action.events) for action in _history(cell, uuid)] == [1, 1]
 

@@ -6,7 +6,6 @@ from roost import states
 from roost.conductor.cell.operation_outcomes import ObservedGuest, OperationOutcomes
 from roost.db.cell import guest_config, instances, operations
 from roost.objects import BlockDevice, GuestConfig, InjectedFile
-from roost.operations.kinds import REBUILD
 from roost.rpc.compute import Compute
 from tests.builders import a_wish, an_instance
 from tests.operation_rows import put_under
@@ -68,7 +67,7 @@ def test_by_a_rebuild_that_failed(cell, power):
     uuid = rebuilding(cell)
     with cell.database.read() as session:
         operation = operations.find(session, uuid)
-    power.end(operation.uuid, uuid, REBUILD, ObservedGuest("h1", None, [], "no disk"))
+    power.end(operation, ObservedGuest("h1", None, [], "no disk"))
     assert_forgotten(cell.database, uuid)
 
 

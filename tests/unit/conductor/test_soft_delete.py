@@ -87,8 +87,9 @@ def test_a_cell_that_was_away_hears_of_it_later(world, running):
     world.sweeper.sweep()
     assert task(world, uuid) == (states.ACTIVE, states.SOFT_DELETING)
     ((host, method, told),) = world.casts()
-    assert (host, method, told["instance_uuid"]) == ("h1", "run", uuid)
-    assert told["kind"] == "soft_delete"
+    operation = told["operation"]
+    assert (host, method, operation.instance_uuid) == ("h1", "run", uuid)
+    assert operation.kind == "soft_delete"
     assert unheard(world) == []
     world.sweeper.sweep()
     assert len(world.casts()) == 1

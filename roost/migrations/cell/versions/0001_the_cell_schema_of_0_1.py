@@ -241,6 +241,7 @@ def upgrade() -> None:
         sa.UniqueConstraint("uuid", name="services_uuid_key"),
         **TABLE,
     )
+    op.create_index("services_by_binary", "services", ["binary"], unique=False)
     op.create_table(
         "instance_action_events",
         sa.Column("id", KEY, nullable=False),
