@@ -39,6 +39,7 @@ from roost.image.driver import ImageMember
 from roost.networks import LocalNetwork, random_mac
 from roost.objects import CellMapping, InstanceAction, NetworkInfo, consoles
 from roost.objects.mapping import CELL0_UUID
+from roost.rpc.compute import Compute
 from roost.rpc.super_conductor import SuperConductor
 from roost.security_groups import new_group
 from roost.servicegroup.db import DatabaseGroup
@@ -397,7 +398,8 @@ def _fill(api_db, databases):
         flavors.create(session, a_flavor(flavorid="1", name="m1.tiny"))
     for uuid, host in ((CELL1, "h1"), (CELL2, "h2")):
         with databases[uuid].begin() as session:
-            services.report(session, host=host, binary="roost-compute", availability_zone="nova")
+            itself = {"host": host, "binary": "roost-compute", "version": Compute.version}
+            services.report(session, **itself, availability_zone="nova")
 
 
 @dataclasses.dataclass

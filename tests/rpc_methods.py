@@ -5,7 +5,7 @@ import pkgutil
 import re
 
 import roost.rpc
-from roost.objects import CellLiveness, HostFinding, NetworkRequest
+from roost.objects import CellLiveness, HostFinding, NetworkRequest, Operation
 from roost.rpc.interface import Interface
 from tests import builders
 
@@ -27,6 +27,9 @@ _VALUES = {
     ),
     "NetworkRequest": lambda: NetworkRequest.of(
         network_id=None, fixed_ip=None, port_id=None, tag=None
+    ),
+    "Operation": lambda: Operation.of(
+        uuid=builders.a_uuid(), instance_uuid=builders.a_uuid(), kind="rebuild", host="h1"
     ),
     "RoostObject": builders.a_flavor,
     "str": builders.a_uuid,

@@ -20,12 +20,13 @@ from roost.circuit_breaker import CircuitBreaker
 from roost.context import RequestContext
 from roost.db import guarded
 from roost.db.api import aggregates, cells
-from roost.db.cell import actions, instances, purge, services
+from roost.db.cell import actions, instances, operations, purge, services
 from roost.db.cell import soft_delete as rows
 from roost.db.engine import Database, Session, retried
 from roost.db.guarded import GuardedDatabase
 from roost.db.types import utcnow
-from roost.objects import Aggregate, CellMapping, InstanceAction
+from roost.objects import Aggregate, CellMapping, InstanceAction, Operation
+from roost.operations.kinds import RESTORE, SOFT_DELETE
 from roost.rpc.compute import Compute
 
 
@@ -240,7 +241,8 @@ class Cell:
             if instance.host is not None:
                 ending = {"task_state": states.DELETING}
                 instances.update(session, instance_uuid, ending, expected={})
-            actions.start(session, _record(context, instance_uuid, "delete"))
+                operations.preempt(session, instance_uuid, "The server is being deleted.")
+            actions.start(session, _record(context, instance_uuid, actions.DELETE))
             if instance.host is None:
                 purge.delete_with_record(session, instance_uuid, [])
             return str(instance.host) if instance.host is not None else None
@@ -264,7 +266,7 @@ class Cell:
             )
 
 
-_Write = Callable[[Session], str | None]
+_Write = Callable[[Session], Operation | None]
 
 
 def soft_delete(cell: Cell, context: RequestContext, instance_uuid: str, *, turn: int) -> bool:
@@ -274,9 +276,9 @@ def soft_delete(cell: Cell, context: RequestContext, instance_uuid: str, *, turn
     :returns: False when it cannot be soft-deleted, only deleted, or does not exist
     :raises roost.exception.Unavailable: when the cell cannot be reached
     """
-    record = _record(context, instance_uuid, "delete")
+    record = _record(context, instance_uuid, SOFT_DELETE.action)
     write = functools.partial(rows.soft_delete, record=record, turn=turn)
-    return _begin(cell, context, record, write, task=states.SOFT_DELETING)
+    return _begin(cell, context, write)
 
 
 def restore(cell: Cell, context: RequestContext, instance_uuid: str, *, turn: int) -> bool:
@@ -286,33 +288,39 @@ def restore(cell: Cell, context: RequestContext, instance_uuid: str, *, turn: in
     :returns: False when it is not soft-deleted (any more)
     :raises roost.exception.Unavailable: when the cell cannot be reached
     """
-    record = _record(context, instance_uuid, "restore")
+    record = _record(context, instance_uuid, RESTORE.action)
     write = functools.partial(rows.restore, record=record, turn=turn)
-    return _begin(cell, context, record, write, task=states.RESTORING)
+    return _begin(cell, context, write)
 
 
-def _begin(
-    cell: Cell, context: RequestContext, record: InstanceAction, write: _Write, *, task: str
-) -> bool:
+def _begin(cell: Cell, context: RequestContext, write: _Write) -> bool:
     """Write the rows, then cast to the host; the cell's sweeper sends a lost message again."""
-    uuid = str(record.instance_uuid)
     try:
-        host = _written(cell, write)
+        operation = _written(cell, write)
     except (exception.Conflict, exception.NotFound):
         return False
-    if host is not None:
-        try:
-            cell.compute.on(host).change_power(context, instance_uuid=uuid, task=task)
-        except exception.Unavailable as error:
-            LOG.warning(
-                "[instance: %s] cast of %s to host %s failed, the sweeper resends it: %s",
-                uuid, task, host, error,
-            )  # fmt: skip
+    if operation is not None:
+        send(cell, context, operation)
     return True
 
 
+def send(cell: Cell, context: RequestContext, operation: Operation, **parameters: str) -> None:
+    """Cast an operation to its host; the cell's sweeper sends a lost message again.
+
+    :param parameters: those that are not in the row
+    """
+    names = {name: getattr(operation, name) for name in (*operations.NAMES, "image")}
+    try:
+        cell.compute.on(operation.host).run(context, operation=Operation.of(**names), **parameters)
+    except exception.Unavailable as error:
+        LOG.warning(
+            "[instance: %s] cast of %s to host %s failed, the sweeper resends it: %s",
+            operation.instance_uuid, operation.kind, operation.host, error,
+        )  # fmt: skip
+
+
 @retried
-def _written(cell: Cell, write: _Write) -> str | None:
+def _written(cell: Cell, write: _Write) -> Operation | None:
     with cell.database.begin() as session:
         return write(session)
 

@@ -19,10 +19,10 @@ from roost.conductor.cell.delete import NONE, Deletion, ExternalPorts
 from roost.conductor.cell.interfaces import Interfaces
 from roost.conductor.cell.liveness import HostTimeouts, LivenessReporter
 from roost.conductor.cell.manager import CellConductorManager
+from roost.conductor.cell.operation_outcomes import AbandonedImages, OperationOutcomes
 from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.sweeper import CellSweeper
-from roost.conductor.cell.task_outcomes import AbandonedImages, TaskOutcomes
 from roost.context import admin_context
 from roost.db.cell.stale_tasks import STALE_SECONDS
 from roost.db.engine import Database
@@ -51,28 +51,24 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     rescheduling = _rescheduling(
         conf, database, scheduler, compute, notifier=notifier, outside_ports=outside_ports
     )
-    power = TaskOutcomes(conf.host, database, compute, notifier)
+    outcomes = OperationOutcomes(conf.host, database, compute, notifier)
     deletion = Deletion(conf.host, database, scheduler, compute, outside_ports)
     filterings = HostSecurityGroups(
         database, compute, filters=conf.network.driver in security_groups.DRIVERS
     )
     manager = _manager(
-        conf, database, rescheduling, deletion=deletion, power=power, filterings=filterings
+        conf, database, rescheduling, deletion=deletion, outcomes=outcomes, filterings=filterings
     )
     group = load_group(conf, binary=NAME)
     patience = HostTimeouts.of(down_time=conf.service_down_time)
     liveness_reporter = LivenessReporter(
         database, group, scheduler, interval=conf.service_report_interval, patience=patience
     )
-    remedies = cell_sweeper.remedies(
-        builds=cell_sweeper.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
-        deletes=cell_sweeper.Deletes(deletion, compute, filterings),
-        power=cell_sweeper.PowerTasks(power),
-        passwords=cell_sweeper.Passwords(power),
-    )
     sweeper = CellSweeper(
         database,
-        remedies,
+        cell_sweeper.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
+        cell_sweeper.Deletes(deletion, compute, filterings),
+        cell_sweeper.Operations(outcomes),
         surely_down=liveness_reporter.surely_down,
         lease_seconds=conf.conductor.task_lease_seconds,
         stale_seconds=STALE_SECONDS,
@@ -145,7 +141,7 @@ def _manager(
     rescheduling: Rescheduling,
     *,
     deletion: Deletion,
-    power: TaskOutcomes,
+    outcomes: OperationOutcomes,
     filterings: HostSecurityGroups,
 ) -> CellConductorManager:
     known = networks.parse(conf.network.local_networks)
@@ -159,7 +155,7 @@ def _manager(
         ),
         rescheduling=rescheduling,
         deletion=deletion,
-        power=power,
+        outcomes=outcomes,
         interfaces=Interfaces(database, known),
         filterings=filterings,
         lease_seconds=conf.conductor.task_lease_seconds,

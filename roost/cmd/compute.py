@@ -38,8 +38,8 @@ LOG = logging.getLogger(__name__)
 NAME = "roost-compute"
 # Numbers of simultaneous tasks: a guest may take a minute to stop, a snapshot an hour.
 ENDS: Final = 16
+IMAGES: Final = 16
 POWER: Final = 32
-TASKS: Final = 16
 REPORTS: Final = 3  # heartbeats per report to the scheduler when nothing changes
 TICK: Final = 0.5  # seconds between two checks whether to report to the scheduler or the cell
 WATCH: Final = 2.0  # seconds between two checks of guests of abandoned builds
@@ -167,7 +167,7 @@ def _manager(
             builds=concurrency.executor(conf.compute.max_concurrent_builds),
             ends=concurrency.executor(ENDS),
             power=concurrency.executor(POWER),
-            tasks=concurrency.executor(TASKS),
+            images=concurrency.executor(IMAGES),
         ),
         interfaces=max(1, conf.rpc_threads // 2),
         door=consoles.ConsoleListener(virt, _door(conf)),

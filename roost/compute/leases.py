@@ -88,7 +88,8 @@ class Lease:
 
     :param tasks: task states of the instance's row in which the work is this host's
     :param attempt: the attempt of a build, whose lease begins with ``begin_build``; None: not a
-        build, and the lease begins with its first renewal
+        build, and the lease begins with its first renewal at the latest
+    :param operation_uuid: the operation; None: a build or a delete
     :param on_loss: called by other threads, perhaps several times, when the work must end;
         ``gone``: the cell has ended the work or given it to another host; otherwise the lease is
         about to end
@@ -98,6 +99,7 @@ class Lease:
     instance_uuid: str
     tasks: Sequence[str]
     attempt: int | None = None
+    operation_uuid: str | None = None
     on_loss: Callable[..., None] = _ignore
     until: float | None = None  # None: the lease has not begun
     lost: bool = False
@@ -190,8 +192,8 @@ class LeaseKeeper:
             return
         since = self.clock()
         lost = self._ask(leases, nothing_else=False)
-        for at, lease in enumerate(leases):
-            if at in lost:
+        for lease in leases:
+            if lease in lost:
                 self._end(lease)
             elif lease.attempt is None or lease.until is not None:
                 lease.hold(since=since)
@@ -209,16 +211,20 @@ class LeaseKeeper:
         with self._guard:
             return list(self._leases)
 
-    def _ask(self, leases: Sequence[Lease], *, nothing_else: bool) -> set[int]:
-        """Renew, and return the indices of the leases that the cell did not renew."""
+    def _ask(self, leases: Sequence[Lease], *, nothing_else: bool) -> set[Lease]:
+        """Renew, and return the leases that the cell did not renew."""
+        operations = [each for each in leases if each.operation_uuid is not None]
+        others = [each for each in leases if each.operation_uuid is None]
         answer = self._conductor.renew_leases(
             admin_context(),
             host=self._host,
-            tasks=[[each.instance_uuid, each.attempt, list(each.tasks)] for each in leases],
+            tasks=[[each.instance_uuid, each.attempt, list(each.tasks)] for each in others],
+            operations=sorted({str(each.operation_uuid) for each in operations}),
             nothing_else=nothing_else,
         )
         self._seconds = answer["seconds"]
-        return set(answer["lost"])
+        over = {each for each in operations if each.operation_uuid in answer["lost_operations"]}
+        return over | {others[at] for at in answer["lost"]}
 
     def _end(self, lease: Lease) -> None:
         if not lease.lost:

@@ -1,10 +1,11 @@
 """The manager of a compute host: serves the RPC interface :mod:`roost.rpc.compute`."""
 
 import contextlib
+import functools
 import logging
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Final, Protocol
 
 from roost import exception, states
@@ -12,11 +13,13 @@ from roost.compute import build, external_events
 from roost.compute.external_events import NetworkHealer
 from roost.compute.host import Host
 from roost.compute.host_identity import HostIdentity
+from roost.compute.instance_events import InstanceEvents
 from roost.compute.leases import Lease
 from roost.compute.locks import Locks
 from roost.compute.network.driver import DescribesPorts, FiltersGuests
-from roost.compute.operations import consoles, delete, interfaces, power, rebuild, snapshot, tasks
+from roost.compute.operations import consoles, delete, interfaces, runner, snapshot
 from roost.compute.operations.consoles import ConsoleListener
+from roost.compute.operations.operation import HostOperation
 from roost.compute.reconcile import Reconciler
 from roost.compute.task_queues import BuildQueue, Executors, TaskQueue
 from roost.compute.virt.driver import ReportsGuestEvents, TidiesUp
@@ -26,25 +29,19 @@ from roost.objects import (
     ExternalEvent,
     Instance,
     NetworkRequest,
+    Operation,
     RequestSpec,
     Selection,
     Vif,
 )
+from roost.operations.kinds import KINDS
+from roost.rpc.compute import Compute
 from roost.servicegroup.driver import ServiceGroup
 
 LOG = logging.getLogger(__name__)
 BINARY: Final = "roost-compute"
 PATIENCE: Final = 45.0  # seconds that a change of interfaces waits for others; RPC timeout: 60
 QUEUE: Final = 64  # changes of interfaces that may wait; each occupies an RPC thread
-_REBUILD: Final = tasks.TaskKind(rebuild.rebuild, states.REBUILD_TASKS, spoils=True)
-# What to do for each of the tasks of :data:`roost.states.LIFE_TASKS`.
-KINDS: Final[tasks.Kinds] = {
-    **dict.fromkeys(states.REBUILD_TASKS, _REBUILD),
-    **dict.fromkeys(states.IMAGE_TASKS, tasks.TaskKind(snapshot.snapshot, states.IMAGE_TASKS)),
-    states.RESCUING: tasks.TaskKind(tasks.rescue, (states.RESCUING,)),
-    states.UNRESCUING: tasks.TaskKind(tasks.unrescue, (states.UNRESCUING,)),
-    states.UPDATING_PASSWORD: tasks.TaskKind(tasks.set_password, (states.UPDATING_PASSWORD,)),
-}
 
 
 class ReportsHost(Protocol):
@@ -160,6 +157,7 @@ class ComputeManager:
             host=self._host.name,
             binary=BINARY,
             availability_zone=self._availability_zone,
+            version=Compute.version,
             **({} if self._state is None else {"state_id": self._state.state_id}),
         )
         self._cell_uuid = answer["cell_uuid"]
@@ -279,7 +277,7 @@ class ComputeManager:
             lambda: self._terminate(context, instance_uuid),
             executor=self._executors.ends,
             key="terminate",
-            lease=self._lease(instance_uuid, (states.DELETING,)),
+            lease=Lease(self._host.leases, instance_uuid, (states.DELETING,)),
             ahead=True,  # other work would do nothing for a server that is being deleted
         )
 
@@ -294,18 +292,34 @@ class ComputeManager:
         with self._locks.hold(instance_uuid):
             delete.terminate(self._host, context=context, instance_uuid=instance_uuid)
 
-    def change_power(self, context: RequestContext, *, instance_uuid: str, task: str) -> None:
-        lease = self._lease(instance_uuid, (task,))
+    def run(
+        self, context: RequestContext, *, operation: Operation, password: str | None = None
+    ) -> None:
+        uuid, kind = operation.instance_uuid, KINDS.get(operation.kind)
+        if kind is None:
+            refuse = functools.partial(runner.refuse, self._host, context, operation)
+            key = ("refuse", operation.uuid)
+            self._tasks.put(uuid, refuse, executor=self._executors.ends, key=key)
+            return
+        lease = Lease(self._host.leases, uuid, kind.tasks, operation_uuid=operation.uuid)
+        work = HostOperation(
+            host=self._host,
+            context=context,
+            kind=kind,
+            row=operation,
+            lease=lease,
+            timeline=InstanceEvents(self._host.name),
+            password=password,
+        )
 
         def do() -> None:
-            with self._locks.hold(instance_uuid):
-                power.change(
-                    self._host, context=context, instance_uuid=instance_uuid, task=task, lease=lease
-                )
+            with self._locks.hold(uuid):
+                if not runner.run(work):
+                    snapshot.forget(work)
 
-        self._tasks.put(
-            instance_uuid, do, executor=self._executors.power, key=("power", task), lease=lease
-        )
+        executor = self._executors.images if kind.uses_images else self._executors.power
+        once = (operation.uuid, password is not None)
+        self._tasks.put(uuid, do, executor=executor, key=once, lease=lease)
 
     def external_instance_events(
         self, context: RequestContext, *, events: list[ExternalEvent]
@@ -325,37 +339,6 @@ class ComputeManager:
     ) -> None:
         with self._changing_interfaces(instance.uuid):
             interfaces.detach(self._host, context=context, instance=instance, port_id=port_id)
-
-    def do_task(
-        self,
-        context: RequestContext,
-        *,
-        instance_uuid: str,
-        task: str,
-        password: str | None = None,
-        image_id: str | None = None,
-    ) -> None:
-        kind = KINDS.get(task)
-        if kind is None:
-            LOG.warning("[instance: %s] unknown task %s", instance_uuid, task)
-            return
-        lease = self._lease(instance_uuid, kind.family)
-
-        def do() -> None:
-            with self._locks.hold(instance_uuid):
-                done = tasks.carry_out(
-                    self._host,
-                    kind,
-                    context=context,
-                    instance_uuid=instance_uuid,
-                    lease=lease,
-                    password=password,
-                )
-                if not done and image_id is not None:
-                    snapshot.forget(self._host, context=context, image_id=image_id)
-
-        key = (task, password, image_id)
-        self._tasks.put(instance_uuid, do, executor=self._executors.tasks, key=key, lease=lease)
 
     def get_console_output(
         self, context: RequestContext, *, instance_uuid: str, lines: int | None = None
@@ -392,9 +375,6 @@ class ComputeManager:
 
     def reconcile_guests(self, context: RequestContext, *, abandon: bool = False) -> None:
         self._reconciler.run(abandon=abandon)
-
-    def _lease(self, instance_uuid: str, family: Sequence[str]) -> Lease:
-        return Lease(self._host.leases, instance_uuid, family)
 
     def _look_later(self, instance_uuid: str, key: Hashable, look: Callable[[], object]) -> None:
         self._tasks.put(instance_uuid, look, executor=self._executors.ends, key=key)

@@ -326,7 +326,7 @@ class Reconciler:
             host=self._host.name,
             power_state=guest.power_state if guest else None,
             rescued=guest is not None and guest.rescued,
-            expected={"vm_state": row.vm_state, "task_state": None},
+            vm_state=str(row.vm_state),
             events=list(events),
             reason=why and f"{why[0].upper()}{why[1:].removesuffix('.')}.",
         )

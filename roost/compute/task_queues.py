@@ -166,14 +166,14 @@ class Executors:
 
     :param builds: builds of servers
     :param ends: deletes, and refreshes of ports
-    :param power: stops, starts and other power actions, which guests may delay
-    :param tasks: images, rebuilds and all other tasks
+    :param power: stops, starts and the like, which guests may delay
+    :param images: rebuilds, images and the like, which read or write whole disks
     """
 
     builds: futures.Executor
     ends: futures.Executor
     power: futures.Executor
-    tasks: futures.Executor
+    images: futures.Executor
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ scheduler, and its answers), ``flavor.py`` (images and key pairs, too), ``host.p
 ``network.py``. Fields and versions are pinned by ``tests/unit/objects``.
 """
 
-from roost.objects.action import InstanceAction, InstanceActionEvent
+from roost.objects.action import InstanceAction, InstanceActionEvent, Operation
 from roost.objects.base import RoostObject
 from roost.objects.explanation import Explanation, FilterVerdict, NearMiss, RankedHost
 from roost.objects.flavor import Flavor, ImageMeta, Keypair
@@ -60,6 +60,7 @@ __all__ = [
     "NearMiss",
     "NetworkInfo",
     "NetworkRequest",
+    "Operation",
     "PciAllocation",
     "PciPool",
     "PciRequest",

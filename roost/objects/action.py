@@ -1,4 +1,4 @@
-"""Instance actions (requests on an instance) and their events."""
+"""Instance actions (requests on an instance) and their events; operations under way."""
 
 from oslo_versionedobjects import fields
 
@@ -39,4 +39,24 @@ class InstanceAction(base.RoostObject):
         "updated_at": base.DateTimeField(nullable=True),
         "message": fields.StringField(nullable=True),
         "events": fields.ListOfObjectsField("InstanceActionEvent"),
+    }
+
+
+@base.VersionedObjectRegistry.register
+class Operation(base.RoostObject):
+    """One thing that is being done to an instance, from its acceptance to its end.
+
+    ``kind`` is a name of :data:`roost.operations.kinds.KINDS`, ``host`` works on it, ``image`` is
+    the image that it is about. Only some readers set ``instance`` and ``created_at``.
+    """
+
+    VERSION = "1.0"
+    fields = {
+        "uuid": fields.UUIDField(),
+        "instance_uuid": fields.UUIDField(),
+        "kind": fields.StringField(),
+        "host": fields.StringField(),
+        "image": fields.ObjectField("ImageMeta", nullable=True, default=base.NOTHING),
+        "created_at": base.DateTimeField(nullable=True, default=base.NOTHING),
+        "instance": fields.ObjectField("Instance", nullable=True, default=base.NOTHING),
     }

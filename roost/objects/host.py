@@ -93,7 +93,8 @@ class HostReport(base.RoostObject):
 class Service(base.RoostObject):
     """A daemon on a host, by its heartbeats.
 
-    ``disabled_at`` is when it was last disabled or enabled. All times are by its database's clock.
+    ``disabled_at`` is when it was last disabled or enabled. ``version`` is that of the RPC
+    interface that a host serves. All times are by its database's clock.
     """
 
     VERSION = "1.0"
@@ -108,6 +109,7 @@ class Service(base.RoostObject):
         "forced_down": fields.BooleanField(),
         "created_at": base.DateTimeField(),
         "last_seen_up": base.DateTimeField(),
+        "version": fields.StringField(nullable=True, default=base.NOTHING),
     }
 
     @property

@@ -21,8 +21,7 @@ class Instance(base.RoostObject):
     ``locked_by`` is "owner" for a user of its project, "admin" for any other. Only some readers set
     ``fault`` and ``provisions``; lists leave ``user_data`` None for users who may not see it.
     ``disk_config`` is "AUTO" or "MANUAL". ``soft_deleted_at`` is the time of its soft delete; until
-    it is reclaimed it can be restored. ``task_image`` is the image of the current task, and is
-    cleared with it.
+    it is reclaimed it can be restored.
     """
 
     VERSION = "1.0"
@@ -60,7 +59,6 @@ class Instance(base.RoostObject):
         "attempt": fields.IntegerField(),
         "vm_state": fields.StringField(),
         "task_state": fields.StringField(nullable=True),
-        "task_image": fields.ObjectField("ImageMeta", nullable=True, default=base.NOTHING),
         "power_state": fields.IntegerField(),
         "locked": fields.BooleanField(default=False),
         "locked_by": fields.StringField(nullable=True, default=base.NOTHING),

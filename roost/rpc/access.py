@@ -56,11 +56,11 @@ class AccessCheck:
         if not self._may_call(caller):
             raise self._refusal(caller, "may not call it")
         if caller.host is not None and names(self._own_host):
-            named = _find(arguments, str(self._own_host))
+            named = find(arguments, str(self._own_host))
             if named != caller.host:
                 raise self._refusal(caller, f"names {self._own_host} {named!r}, not its own")
         if caller.cell is not None and self._check_cell is not None and names(self._own_cell):
-            self._check_cell(caller, str(_find(arguments, str(self._own_cell))))
+            self._check_cell(caller, str(find(arguments, str(self._own_cell))))
 
     def _may_call(self, caller: MessageSender) -> bool:
         if self._in_cell is not None and caller.cell not in (None, self._in_cell):
@@ -74,7 +74,7 @@ class AccessCheck:
         return exception.Forbidden(f"{self._name}(): {who} {why}; see [bus] api_users")
 
 
-def _find(arguments: Mapping[str, Any], path: str) -> Any:
+def find(arguments: Mapping[str, Any], path: str) -> Any:
     """Return an argument, or an attribute of it (``report.host``); None: it does not exist."""
 
     def step(value: Any, name: str) -> Any:

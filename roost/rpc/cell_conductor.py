@@ -10,6 +10,7 @@ from roost.objects import (
     InstanceLocation,
     NetworkInfo,
     NetworkRequest,
+    Operation,
     RoostObject,
     Selection,
     Vif,
@@ -31,7 +32,10 @@ class CellConductor(interface.Interface):
     in_cell = True
 
     @interface.call(
-        since="1.0", added={"state_id": "1.2"}, timeout=HEARTBEAT_TIMEOUT, own_host="host"
+        since="1.0",
+        added={"state_id": "1.2", "version": "1.3"},
+        timeout=HEARTBEAT_TIMEOUT,
+        own_host="host",
     )
     def report_service(
         self,
@@ -41,10 +45,12 @@ class CellConductor(interface.Interface):
         binary: str,
         availability_zone: str | None = None,
         state_id: str | None = None,
+        version: str | None = None,
     ) -> dict[str, Any]:
         """Record that a daemon is alive, and return its cell and service.
 
         :param state_id: of a host: see :mod:`roost.compute.host_identity`
+        :param version: of a host: that of its :mod:`roost.rpc.compute`
         :returns: ``cell_uuid``, ``cell_name``, ``service_uuid``, ``disabled`` and
             ``disabled_version``: of two reports the higher version of ``disabled`` counts
         :raises roost.exception.Conflict: when the cell knows another daemon of this name
@@ -200,15 +206,18 @@ class CellConductor(interface.Interface):
         *,
         host: str,
         tasks: list[list[Any]],
+        operations: list[str],
         nothing_else: bool = False,
     ) -> dict[str, Any]:
-        """Renew the leases of a host's tasks; each begins again at the time of the request.
+        """Renew the leases of a host's work; each begins again at the time of the request.
 
-        :param tasks: for each task [instance uuid, attempt or None, task states]: the row must
-            name this host, have that attempt (if one is named) and be in one of those states
-        :param nothing_else: the host has no other tasks: its other leases end at once
+        :param tasks: for each build or delete [instance uuid, attempt or None, task states]: the
+            row must name this host, have that attempt (if one is named) and be in one of those
+            states
+        :param operations: uuids of operations that are at work, or wait, on this host
+        :param nothing_else: the host has no other work: its other leases end at once
         :returns: ``seconds``, the length of a lease from the time of the request; ``lost``, the
-            indexes in ``tasks`` of those that the host no longer owns
+            indexes in ``tasks`` of those that the host no longer owns, and ``lost_operations``
         """
 
     @interface.call(since="1.0", own_host="host")
@@ -231,10 +240,50 @@ class CellConductor(interface.Interface):
         """
 
     @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
-    def begin_task(
+    def has_task(
         self, context: RequestContext, *, instance_uuid: str, host: str, tasks: list[str]
-    ) -> Instance | None:
-        """Return an instance that is on this host and in one of these task states, else None."""
+    ) -> bool:
+        """Return whether an instance is on this host, with one of these task states."""
+
+    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="operation.host")
+    def begin_operation(self, context: RequestContext, *, operation: Operation) -> Operation | None:
+        """Give a host a lease on its operation, from the time of the request.
+
+        :returns: the operation, with image and instance if the kind needs them; None: it is over
+        """
+
+    @interface.call(since="1.0", own_host="operation.host")
+    def advance_operation(
+        self, context: RequestContext, *, operation: Operation, changes: dict[str, Any]
+    ) -> None:
+        """Change the instance in the middle of an operation: to its next task state, mostly.
+
+        :raises roost.exception.Conflict: when the operation is over; nothing is changed then
+        :raises roost.exception.NotFound: when the instance does not exist
+        """
+
+    @interface.call(since="1.0", own_host="operation.host")
+    def end_operation(
+        self,
+        context: RequestContext,
+        *,
+        operation: Operation,
+        power_state: int | None,
+        events: list[InstanceActionEvent],
+        reason: str | None = None,
+        rescued: bool = False,
+        failed: bool = False,
+    ) -> None:
+        """End an operation with these events; the instance gets the state of its guest.
+
+        :param power_state: of the guest; None: there is no guest, the instance goes to ERROR
+        :param reason: why the operation failed, as the user may read it
+        :param rescued: the guest was started from a rescue image
+        :param failed: the guest is unusable, whatever its power state: the instance goes to ERROR
+        :raises roost.exception.Conflict: when the operation is over; nothing is changed then
+        :raises roost.exception.NotFound: when the instance does not exist
+        :raises roost.exception.Invalid: for an unknown kind
+        """
 
     @interface.call(since="1.0", own_host="host")
     def report_power(
@@ -243,21 +292,20 @@ class CellConductor(interface.Interface):
         *,
         instance_uuid: str,
         host: str,
+        vm_state: str,
         power_state: int | None,
-        expected: dict[str, Any],
         events: list[InstanceActionEvent],
         reason: str | None = None,
         rescued: bool = False,
-        failed: bool = False,
     ) -> None:
-        """Set an instance's state by the guest that its host found, if its row is as expected.
+        """Set the state of an instance without a task by its guest, which changed by itself.
 
+        :param vm_state: the state in which the host saw the row
         :param power_state: of the guest; None: there is no guest, the instance goes to ERROR
-        :param expected: may name vm_state and task_state; a task ends, with these events
-        :param reason: why the task failed, as the user may read it
+        :param reason: what has happened, as the user may read it
         :param rescued: the guest was started from a rescue image
-        :param failed: the guest is unusable, whatever its power state: the instance goes to ERROR
-        :raises roost.exception.Conflict: when the row is not as expected; nothing is changed then
+        :raises roost.exception.Conflict: when the row is not as it was seen; nothing is changed
+            then
         :raises roost.exception.NotFound: when the instance does not exist
         """
 

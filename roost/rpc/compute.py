@@ -2,20 +2,22 @@
 
 from typing import Any
 
-from roost import states
 from roost.callers import Level
 from roost.context import RequestContext
 from roost.objects import (
     ExternalEvent,
     Instance,
     NetworkRequest,
+    Operation,
     RequestSpec,
     Selection,
     Vif,
 )
+from roost.operations.kinds import KINDS
 from roost.rpc import interface
 
 INTERFACE_TIMEOUT = 60  # seconds, for several requests to a network service, which may queue
+_WITH_IMAGES = tuple(kind.name for kind in KINDS.values() if kind.uses_images)
 SILENCE = 5  # seconds without a sign of life from the host after which a caller gives up
 
 
@@ -23,7 +25,7 @@ class Compute(interface.Interface):
     """Served on the cell's bus, by each host under its own name."""
 
     topic = "compute"
-    version = "1.3"
+    version = "1.4"
     callers = frozenset({Level.API, Level.CELL})
     in_cell = True
 
@@ -51,11 +53,22 @@ class Compute(interface.Interface):
         The host destroys guest, disks and networks; then the cell-conductor deletes the row.
         """
 
-    @interface.cast(since="1.0")
-    def change_power(self, context: RequestContext, *, instance_uuid: str, task: str) -> None:
-        """Stop, start, reboot, pause an instance and so on, if its row still has that task state.
+    @interface.cast(since="1.0", carries_token={"operation.kind": _WITH_IMAGES})
+    def run(
+        self,
+        context: RequestContext,
+        *,
+        operation: Operation,
+        password: str | None = None,
+    ) -> None:
+        """Run an operation on an instance, if it is still under way; its row has the details.
 
-        :param task: one of :data:`roost.states.POWER_TASKS` or ``PUT_AWAY_TASKS``
+        A host that does not know the kind ends the operation with that reason.
+
+        :param operation: with an image that waits for its data, it is deleted in the store if the
+            operation is over by now
+        :param password: the new password of the guest's administrator. It is not stored: a message
+            that is sent again has none, and then the guest keeps its old password.
         """
 
     @interface.cast(since="1.0")
@@ -87,24 +100,6 @@ class Compute(interface.Interface):
 
         :raises roost.exception.Conflict: when the instance's state forbids it
         :raises roost.exception.Unsupported: when the hypervisor cannot detach interfaces
-        """
-
-    @interface.cast(since="1.0", carries_token={"task": states.TASKS_WITH_IMAGES})
-    def do_task(
-        self,
-        context: RequestContext,
-        *,
-        instance_uuid: str,
-        task: str,
-        password: str | None = None,
-        image_id: str | None = None,
-    ) -> None:
-        """Rebuild or rescue an instance and so on, if its row still has that task state.
-
-        :param task: one of :data:`roost.states.LIFE_TASKS`; the row has its details
-        :param password: the new password of the guest's administrator. It is not stored: a message
-            that is sent again has none, and then the guest keeps its old password.
-        :param image_id: an image that waits for its data; deleted if the task is over by now
         """
 
     @interface.call(since="1.0", timeout=SILENCE)

@@ -20,7 +20,7 @@ import oslo_messaging as messaging
 from roost import exception
 from roost.callers import Callers, Level
 from roost.context import RequestContext, current
-from roost.rpc.access import AccessCheck, names
+from roost.rpc.access import AccessCheck, find, names
 
 LOG = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -77,8 +77,8 @@ def call(
     :param silence: seconds without a heartbeat of the receiver after which the call fails; ignored
         by a bus within this process
     :param carries_token: whether the message carries the user's token and catalog: only where the
-        receiver calls other services in the user's name; or a map from an argument to the values
-        with which it does
+        receiver calls other services in the user's name; or a map from an argument (``kind``, or
+        ``operation.kind``) to the values with which it does
     :param own_host: hosts may call it, too; this argument (``host``, or ``report.host``) must name
         the calling host; ``NOTHING``: no argument does
     :param own_cell: this argument must be the uuid of the caller's cell; ``ROWS``: the receiver
@@ -220,7 +220,7 @@ class Interface:
 def _carries_token(declared: Declaration, arguments: Mapping[str, Any]) -> bool:
     if isinstance(declared.carries_token, bool):
         return declared.carries_token
-    return all(arguments[name] in values for name, values in declared.carries_token.items())
+    return all(find(arguments, name) in values for name, values in declared.carries_token.items())
 
 
 def endpoint(interface: type[Interface], manager: object, callers: Callers | None = None) -> object:

@@ -38,8 +38,8 @@ def main():
         prefix="bench",
     )
     print(f"{asked.servers} servers, {boots.AT_ONCE} requests at once, {plan.database_host}")
-    _measure(plan, "boot", asked.servers, lambda: _boot(client, request, asked.servers))
-    _measure(plan, "delete", asked.servers, lambda: _delete(client))
+    measure(plan, "boot", asked.servers, lambda: _boot(client, request, asked.servers))
+    measure(plan, "delete", asked.servers, lambda: _delete(client))
 
 
 def _boot(client, request, count):
@@ -58,7 +58,7 @@ def _delete(client):
     print(f"  left       {left}")
 
 
-def _measure(plan, what, count, work):
+def measure(plan, what, count, work):
     groups = _groups(plan)
     before, began = _seconds(groups), time.monotonic()
     work()

@@ -3,8 +3,10 @@
 import collections
 
 from roost import exception, states
-from roost.objects import InstanceLocation, NetworkInfo
+from roost.objects import InstanceLocation, NetworkInfo, Operation
 from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE, UNKNOWN
+from roost.operations import kinds
+from roost.operations.moves import may_follow
 from roost.security_groups import Filtering
 from tests.builders import CELL1, a_vif
 
@@ -12,11 +14,14 @@ from tests.builders import CELL1, a_vif
 class FakeCellConductor:
     """Holds instances by uuid; what was cast to it is in ``rescheduled`` and ``abandoned``.
 
-    ``places`` are the selections that builds have by now, where that matters.
+    ``places`` are the selections that builds have by now, where that matters. An instance with the
+    task state of an operation has one, whose uuid is the instance's; ``images`` are those that the
+    operations are about.
     """
 
     def __init__(self, *instances):
         self.places = {}
+        self.images = {}
         self.instances = {each.uuid: each for each in instances}
         self.ports = {}
         self.events = collections.defaultdict(list)
@@ -36,7 +41,9 @@ class FakeCellConductor:
         """Let the next calls of a method raise, before or (``applied``) after they acted."""
         self._trouble[method] += [(error, applied) for error in errors]
 
-    def report_service(self, context, *, host, binary, availability_zone=None, state_id=None):
+    def report_service(
+        self, context, *, host, binary, availability_zone=None, state_id=None, version=None
+    ):
         with self._acting("report_service"):
             return {
                 "cell_uuid": CELL1,
@@ -116,7 +123,7 @@ class FakeCellConductor:
                 changes.get("vm_state", found.vm_state), changes.get("task_state", found.task_state)
             )
             before = states.State(found.vm_state, found.task_state)
-            if after != before and not states.may_follow(before, after):
+            if after != before and not may_follow(before, after):
                 raise exception.Conflict(f"{before} may not become {after}")
             for name, value in changes.items():
                 setattr(found, name, value)
@@ -145,11 +152,12 @@ class FakeCellConductor:
             if self.instances.pop(instance_uuid, None) is not None:
                 self.buried.append(instance_uuid)
 
-    def renew_leases(self, context, *, host, tasks, nothing_else=False):
+    def renew_leases(self, context, *, host, tasks, operations, nothing_else=False):
         with self._acting("renew_leases"):
-            self.renewals.append(tasks)
+            self.renewals.append([*tasks, *operations])
             lost = [at for at, task in enumerate(tasks) if not self._keeps(host, *task)]
-            return {"seconds": self.lease_seconds, "lost": lost}
+            over = [uuid for uuid in operations if self._operation(uuid, host) is None]
+            return {"seconds": self.lease_seconds, "lost": lost, "lost_operations": over}
 
     def list_instances(self, context, *, host):
         with self._acting("list_instances"):
@@ -161,32 +169,73 @@ class FakeCellConductor:
             asked = {*instance_uuids, *(others if and_others_here else ())}
             return [self._seen_from(host, uuid) for uuid in sorted(asked)]
 
-    def begin_task(self, context, *, instance_uuid, host, tasks):
-        with self._acting("begin_task"):
+    def has_task(self, context, *, instance_uuid, host, tasks):
+        with self._acting("has_task"):
             found = self.instances.get(instance_uuid)
-            if found is None or not _is(found, {"host": host, "task_state": tasks}):
-                return None
-            return found.obj_clone()
+            return found is not None and _is(found, {"host": host, "task_state": tasks})
 
-    def report_power(
-        self, context, *, instance_uuid, host, power_state, expected, events,
-        reason=None, rescued=False, failed=False,
-    ):  # fmt: skip
-        with self._acting("report_power"):
-            found = self._as_expected(instance_uuid, {"host": host, **expected})
-            rests = states.ERROR
+    def begin_operation(self, context, *, operation):
+        with self._acting("begin_operation"):
+            return self._operation(operation.uuid, operation.host)
+
+    def _operation(self, uuid, host):
+        found = self.instances.get(uuid)
+        if found is None or found.host != host or found.task_state not in kinds.OF_TASK:
+            return None
+        return Operation.of(
+            uuid=uuid,
+            instance_uuid=uuid,
+            kind=kinds.OF_TASK[found.task_state].name,
+            host=host,
+            image=self.images.get(uuid),
+            instance=found.obj_clone(),
+        )
+
+    def advance_operation(self, context, *, operation, changes):
+        with self._acting("advance_operation"):
+            expected = {"host": operation.host, "task_state": kinds.get(operation.kind).tasks}
+            found = self._as_expected(operation.instance_uuid, expected)
+            for name, value in changes.items():
+                setattr(found, name, value)
+
+    def end_operation(
+        self, context, *, operation, power_state, events, reason=None, rescued=False, failed=False
+    ):
+        with self._acting("end_operation"):
+            known, instance_uuid = kinds.get(operation.kind), operation.instance_uuid
+            expected = {"host": operation.host, "task_state": known.tasks}
+            found = self._as_expected(instance_uuid, expected)
             self.events[instance_uuid] += events
             self.faults[instance_uuid] = reason
-            if expected.get("task_state") == states.SOFT_DELETING and reason is not None:
+            if known.insists and reason is not None:
                 return
-            if power_state is not None and not failed:
-                rests = states.as_found(power_state, rescued=rescued) or found.vm_state
-            if {states.SOFT_DELETING, states.SOFT_DELETED} & {
-                str(said) for said in expected.values()
-            }:
-                rests = states.SOFT_DELETED
-            found.vm_state, found.task_state, found.task_image = rests, None, None
-            found.power_state = power_state or states.NOSTATE
+            found.task_state = None
+            if known.insists:
+                found.vm_state = known.leads_to
+                found.power_state = power_state or states.NOSTATE
+            else:
+                self._settle(found, None if failed else power_state, rescued)
+
+    def report_power(
+        self, context, *, instance_uuid, host, vm_state, power_state, events,
+        reason=None, rescued=False,
+    ):  # fmt: skip
+        with self._acting("report_power"):
+            expected = {"host": host, "vm_state": vm_state, "task_state": None}
+            found = self._as_expected(instance_uuid, expected)
+            self.events[instance_uuid] += events
+            self.faults[instance_uuid] = reason
+            if vm_state != states.SOFT_DELETED:
+                self._settle(found, power_state, rescued)
+            else:
+                found.power_state = power_state or states.NOSTATE
+
+    def _settle(self, found, power_state, rescued):
+        found.power_state = power_state or states.NOSTATE
+        if power_state is None:
+            found.vm_state = states.ERROR
+        else:
+            found.vm_state = states.as_found(power_state, rescued=rescued) or found.vm_state
 
     def report_finding(self, context, *, finding):
         with self._acting("report_finding"):

@@ -33,7 +33,10 @@ OPEN_TO_HOSTS = {
     "cell-conductor.allocate_networks",
     "cell-conductor.attach_port",
     "cell-conductor.begin_build",
-    "cell-conductor.begin_task",
+    "cell-conductor.advance_operation",
+    "cell-conductor.begin_operation",
+    "cell-conductor.end_operation",
+    "cell-conductor.has_task",
     "cell-conductor.build_instances",
     "cell-conductor.describe_filtering",
     "cell-conductor.detach_port",
@@ -232,8 +235,10 @@ def telling(site, name, host):
     arguments = naming(CellConductor, name, host=host, cell_uuid=None, **others)
     if name == "renew_leases":
         arguments["tasks"] = [[victim, None, [None]], [victim, 1, ["spawning"]]]
-    if name == "report_power":
-        arguments |= {"power_state": None, "expected": {}, "failed": True}
+    if name == "has_task":
+        arguments["tasks"] = ["rebuilding"]
+    if "operation" in arguments:
+        arguments["operation"].instance_uuid = victim
     if name == "report_finding":
         arguments["finding"] = HostFinding.of(
             kind="leftover", instance_uuid=victim, host=host, reason="a"

@@ -170,8 +170,8 @@ def test_a_guest_is_rescued_by_what_the_image_says_with_its_disks_in_place(
               for disk in described(driver, uuid).iterfind("devices/disk")}  # fmt: skip
     asked = {"hw_rescue_device": device, "hw_rescue_bus": bus}
     said = {name: value for name, value in asked.items() if value}
-    instance.task_image = an_image(properties=said)
-    driver.rescue(a_context(), instance, image_path=image_path, password=None)
+    image = an_image(properties=said)
+    driver.rescue(a_context(), instance, image=image, image_path=image_path, password=None)
     disks = described(driver, uuid).findall("devices/disk")
     (rescuer,) = [one for one in disks if one.find("boot[@order='1']") is not None]
     assert (rescuer.get("device"), rescuer.find("target").get("bus")) == (device or "disk", bus)
@@ -240,14 +240,15 @@ def test_a_guest_is_rescued_by_another_kernel_and_started_by_its_own_again(
         return said and said[-1].endswith(f"word={by}")
 
     uuid, folder = instance.uuid, driver._folders.of(instance.uuid)
-    instance.task_image = an_image(properties={"hw_rescue_bus": "virtio"})
+    image = an_image(properties={"hw_rescue_bus": "virtio"})
     other = dataclasses.replace(kernel, command_line="console=ttyS0 quiet word=other")
-    driver.rescue(a_context(), instance, image_path=image_path, password=None, kernel=other)
+    how = {"image": image, "image_path": image_path, "password": None}
+    driver.rescue(a_context(), instance, **how, kernel=other)
     wait_until(lambda: started("other"), "the rescue", timeout=180)
     driver.unrescue(uuid)
     wait_until(lambda: started("ours"), "the end of the rescue", timeout=180)
     assert {*folder.path.glob("rescue*")} == set()
-    driver.rescue(a_context(), instance, image_path=image_path, password=None)
+    driver.rescue(a_context(), instance, image=image, image_path=image_path, password=None)
     assert described(driver, uuid).find("os/kernel") is None
 
 

@@ -90,6 +90,7 @@ ACTIONS = {
     "rescue": ({}, None),
     "unrescue": ({"vm_state": states.RESCUED}, None),
     "changePassword": ({}, {"adminPass": "secret"}),
+    "trigger_crash_dump": ({}, None),
     "lock": ({}, None),
     "unlock": ({"locked": True}, None),
     "os-resetState": ({}, {"state": "error"}),

@@ -13,7 +13,9 @@ import pkgutil
 import pytest
 
 import roost
+from roost import states
 from roost.flow import Flow
+from roost.operations import kinds
 from tests.parts import second
 from tests.simulation.scenarios import Reef, Scenario, User, run
 from tests.simulation.step_faults import FLOWS, MISHAPS, Runner, happening
@@ -52,34 +54,42 @@ def delete_what_got_no_host(user: User):
     user.delete("server0")
 
 
-def stop_and_start(user: User):
+def by(action):
+    return lambda user: user.act("server0", action)
+
+
+# How users begin each kind of operation.
+BEGIN = {
+    kinds.STOP: by({"os-stop": None}),
+    kinds.START: by({"os-start": None}),
+    kinds.REBOOT: by({"reboot": {"type": "SOFT"}}),
+    kinds.HARD_REBOOT: by({"reboot": {"type": "HARD"}}),
+    kinds.PAUSE: by({"pause": None}),
+    kinds.UNPAUSE: by({"unpause": None}),
+    kinds.SUSPEND: by({"suspend": None}),
+    kinds.RESUME: by({"resume": None}),
+    kinds.REBUILD: lambda user: user.rebuild("server0"),
+    kinds.CREATE_IMAGE: by({"createImage": {"name": "image"}}),
+    kinds.CREATE_BACKUP: by({"createBackup": {"name": "b", "backup_type": "a", "rotation": 1}}),
+    kinds.RESCUE: by({"rescue": None}),
+    kinds.UNRESCUE: by({"unrescue": None}),
+    kinds.CHANGE_PASSWORD: by({"changePassword": {"adminPass": "secret"}}),
+    kinds.TRIGGER_CRASH_DUMP: by({"trigger_crash_dump": None}),
+    kinds.SOFT_DELETE: lambda user: user.put_away("server0"),
+    kinds.RESTORE: lambda user: user.restore("server0"),
+}
+LEADS_TO = {kind.leads_to: kind for kind in kinds.KINDS.values() if kind.leads_to}
+
+
+def operation(kind, user: User):
+    """Bring a server to where the operation may begin, begin it, and wait until it runs."""
     boot(user)
-    user.act("server0", {"os-stop": None})
-    user.wait_for("server0", "stopped")
-    user.act("server0", {"os-start": None})
-    user.wait_for("server0", "active")
-
-
-def reboot(user: User):
-    boot(user)
-    user.act("server0", {"reboot": {"type": "HARD"}})
-    user.wait_for("server0", "active")
-
-
-def pause_and_go_on(user: User):
-    boot(user)
-    user.act("server0", {"pause": None})
-    user.wait_for("server0", "paused")
-    user.act("server0", {"unpause": None})
-    user.wait_for("server0", "active")
-
-
-def suspend_and_resume(user: User):
-    boot(user)
-    user.act("server0", {"suspend": None})
-    user.wait_for("server0", "suspended")
-    user.act("server0", {"resume": None})
-    user.wait_for("server0", "active")
+    before = kind.begins[0]
+    if before != states.ACTIVE:
+        BEGIN[LEADS_TO[before]](user)
+        user.wait_for("server0", before)
+    BEGIN[kind](user)
+    user.wait_for("server0", states.ACTIVE)
 
 
 def lock_pause_and_unlock(user: User):
@@ -96,12 +106,6 @@ def reset_the_state_of_what_is_being_stopped(user: User):
     user.act("server0", {"os-resetState": {"state": "error"}})
     user.wait_for("server0", "error")
     user.act("server0", {"reboot": {"type": "HARD"}})
-    user.wait_for("server0", "active")
-
-
-def rebuild(user: User):
-    boot(user)
-    user.rebuild("server0")
     user.wait_for("server0", "active")
 
 
@@ -128,24 +132,10 @@ def delete_while_it_is_rebuilt(user: User):
     user.delete("server0")
 
 
-def rescue_and_unrescue(user: User):
-    boot(user)
-    user.act("server0", {"rescue": None})
-    user.wait_for("server0", "rescued")
-    user.act("server0", {"unrescue": None})
-    user.wait_for("server0", "active")
-
-
 def rescue(user: User):
     boot(user)
     user.act("server0", {"rescue": None})
     user.wait_for("server0", "rescued")
-
-
-def make_an_image(user: User):
-    boot(user)
-    user.act("server0", {"createImage": {"name": "image"}})
-    user.wait_for("server0", "active")
 
 
 def back_up_twice_what_is_stopped(user: User):
@@ -164,12 +154,6 @@ def delete_while_its_image_is_made(user: User):
     user.delete("server0")
 
 
-def set_a_password(user: User):
-    boot(user)
-    user.act("server0", {"changePassword": {"adminPass": "secret"}})
-    user.wait_for("server0", "active")
-
-
 def delete_by_force_what_is_paused(user: User):
     boot(user)
     user.act("server0", {"pause": None})
@@ -180,13 +164,6 @@ def delete_by_force_what_is_paused(user: User):
 def put_away_and_leave(user: User):
     boot(user)
     user.put_away("server0")
-
-
-def put_away_and_restore(user: User):
-    boot(user)
-    user.put_away("server0")
-    user.restore("server0")
-    user.wait_for("server0", "active")
 
 
 def put_away_twice_what_is_stopped(user: User):
@@ -232,40 +209,37 @@ SCENARIOS = [
     Scenario("delete while building", boot_and_delete_while_it_is_built),
     Scenario("delete", delete),
     Scenario("delete what got no host", delete_what_got_no_host),
-    Scenario("stop and start", stop_and_start),
-    Scenario("reboot", reboot),
-    Scenario("pause and go on", pause_and_go_on),
-    Scenario("suspend and resume", suspend_and_resume),
     Scenario("lock, pause and unlock", lock_pause_and_unlock),
     Scenario("reset what is being stopped", reset_the_state_of_what_is_being_stopped),
     Scenario("delete by force what is paused", delete_by_force_what_is_paused),
-    Scenario("rebuild", rebuild),
     Scenario("rebuild what is stopped", rebuild_what_is_stopped_and_start_it),
     Scenario("delete while it is rebuilt", delete_while_it_is_rebuilt),
-    Scenario("rescue and unrescue", rescue_and_unrescue),
     Scenario("rescue", rescue),
-    Scenario("password", set_a_password),
-    Scenario("make an image", make_an_image),
     Scenario("back up twice", back_up_twice_what_is_stopped),
     Scenario("delete while its image is made", delete_while_its_image_is_made),
     Scenario("put away", put_away_and_leave, retained_for=LONG),
-    Scenario("put away and restore", put_away_and_restore, retained_for=LONG),
     Scenario("put away twice", put_away_twice_what_is_stopped, retained_for=LONG),
     Scenario("put away in a task", put_away_while_its_image_is_made, retained_for=LONG),
     Scenario("reclaim", put_away_and_let_it_be_reclaimed, retained_for=10),
     Scenario("put away and delete by force", put_away_and_delete_by_force, retained_for=LONG),
     Scenario("cannot be put away", delete_for_good_what_cannot_be_put_away, retained_for=LONG),
 ]
+# One per kind of operation; one that leads to a state is on the way to those that begin in it.
+for kind in kinds.KINDS.values():
+    if kind not in LEADS_TO.values():
+        retained_for = LONG if states.SOFT_DELETED in kind.begins else 0
+        act = functools.partial(operation, kind)
+        SCENARIOS.append(Scenario(kind.name, act, retained_for=retained_for))
 # The others are a part of the soak.
 IN_SUITE = (
     "boot",
     "reschedule",
     "delete while building",
-    "stop and start",
+    "start",
     "rebuild",
     "delete while it is rebuilt",
-    "put away and restore",
-    "make an image",
+    "restore",
+    "create_image",
 )
 # The scenario that goes through a flow.
 BY_FLOW = {
@@ -322,6 +296,13 @@ def places_of(scenario):
 def places_of_boot():
     """Return those of a boot, as which most scenarios begin."""
     return places_of(BOOT)
+
+
+def test_each_kind_of_operation_is_in_a_scenario():
+    alone = {each.name for each in SCENARIOS}
+    for kind in kinds.KINDS.values():
+        on_the_way = [each for each in kinds.KINDS.values() if LEADS_TO.get(each.begins[0]) is kind]
+        assert {kind.name, *map(str, on_the_way)} & alone, kind
 
 
 def test_all_flows_are_in_the_table():

@@ -41,6 +41,7 @@ class Seen:
     rescued: bool = False  # a guest of it is
     ports: int = 0
     builds: int = 0
+    operations: int = 0
     faults: int = 0
 
     @property
@@ -54,6 +55,7 @@ class Seen:
                 self.guests,
                 self.ports,
                 self.builds,
+                self.operations,
             )
         )
 
@@ -66,7 +68,7 @@ class Seen:
         return (
             f"rows {rows}, buried in {self.buried}, mapped {self.mapping is not None}, wish"
             f" {self.build_request}, claims {claims}, guests {self.guests}, ports {self.ports},"
-            f" builds {self.builds}, faults {self.faults}"
+            f" builds {self.builds}, operations {self.operations}, faults {self.faults}"
         )
 
 
@@ -148,6 +150,7 @@ class Truth:
             row.task_state is not None
             or getattr(row, "lease_until", None) is not None
             or seen.builds
+            or seen.operations
         ):
             yield "is not at rest"
         elif row.vm_state == states.ERROR:
@@ -221,6 +224,7 @@ class Truth:
 _CELL = {
     "ports": sa.select(cell_models.ports.c.instance_uuid),
     "builds": sa.select(cell_models.builds.c.instance_uuid),
+    "operations": sa.select(cell_models.operations.c.instance_uuid),
     "faults": sa.select(cell_models.instance_faults.c.instance_uuid),
 }
 _CLAIMS = sa.select(

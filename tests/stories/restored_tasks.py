@@ -13,18 +13,20 @@ import sqlalchemy as sa
 
 from roost import states
 from roost.db.cell import models
+from roost.operations.kinds import REBUILD
 from tests.parts import second
 from tests.stories.cloud import wait_until
 from tests.stories.restores import SERVICES
 
 HELD = 6.0  # seconds
 INSTANCES = models.instances
+OPERATIONS = models.operations
 
 
 def tasks(site):
     """Return what is being made of servers, as their cell says."""
     c = INSTANCES.c
-    made = c.task_state.in_((*states.BUILD_TASKS, *states.REBUILD_TASKS))
+    made = c.task_state.in_((*states.BUILD_TASKS, *REBUILD.tasks))
     with site.reading("cell1") as session:
         rows = session.execute(sa.select(c.uuid, c.task_state).where(made))
         return {row.uuid: row.task_state for row in rows}
@@ -36,6 +38,9 @@ def is_old(site, age):
     leased = sa.update(INSTANCES).where(INSTANCES.c.lease_until.is_not(None))
     site.write("cell1", leased.values(lease_until=then))
     site.write("cell1", sa.update(INSTANCES).values(created_at=then, updated_at=then))
+    leased = sa.update(OPERATIONS).where(OPERATIONS.c.lease_until.is_not(None))
+    site.write("cell1", leased.values(lease_until=then))
+    site.write("cell1", sa.update(OPERATIONS).values(created_at=then))
     site.write("cell1", sa.update(SERVICES).values(last_seen_up=then))
 
 

@@ -6,9 +6,13 @@ import pytest
 import sqlalchemy as sa
 
 from roost import exception, states
-from roost.db.cell import instances, leases, models, stale_tasks
+from roost.db.cell import actions, instances, leases, models, operations, stale_tasks
 from roost.db.types import utcnow
-from tests.builders import an_instance
+from roost.objects import InstanceAction, Operation
+from roost.operations.kinds import OF_TASK, REBOOT
+from roost.operations.moves import MOVES
+from tests.builders import a_uuid, an_instance
+from tests.operation_rows import put_under
 
 BEGUN = (states.NETWORKING, states.SPAWNING)
 OVER, LONG = -1, 600
@@ -19,6 +23,8 @@ def under(database, task=states.SPAWNING, **values):
     made = an_instance(**{"host": "h1", "attempt": 1, "task_state": task} | values)
     with database.begin() as session:
         instances.create(session, made)
+        if task in OF_TASK:
+            put_under(session, made, created_at=made.created_at)
     return made
 
 
@@ -55,12 +61,12 @@ def test_a_task_is_given_a_first_lease_and_taken_when_that_has_ended(cell_db):
 
 
 def test_what_no_host_has_begun_may_have_another_first_lease(cell_db):
-    for task in (states.SCHEDULING, states.DELETING, states.POWERING_OFF):
+    for task in (states.SCHEDULING, states.DELETING):
         under(cell_db, task)
     begun = under(cell_db)
     take(cell_db, first=LONG, seconds=OVER)
     found = uuids(take(cell_db, seconds=LONG))
-    assert len(found) == 3
+    assert len(found) == 2
     assert begun.uuid not in found
 
 
@@ -166,11 +172,18 @@ def age(database, uuid, **values):
     with database.begin() as session:
         mine = models.instances.c.uuid == uuid
         session.execute(sa.update(models.instances).where(mine).values(**ago))
+        ago.pop("updated_at")
+        mine = models.operations.c.instance_uuid == uuid
+        session.execute(sa.update(models.operations).where(mine).values(**ago))
 
 
 def take_fresh(database):
+    stale = {"seconds": OVER, "stale_seconds": AN_HOUR}
     with database.begin() as session:
-        return leases.take_overdue(session, begun_seconds=OVER, seconds=OVER, stale_seconds=AN_HOUR)
+        return [
+            *leases.take_overdue(session, begun_seconds=OVER, **stale),
+            *operations.take_overdue(session, **stale),
+        ]
 
 
 def waiting(database):
@@ -178,7 +191,7 @@ def waiting(database):
         return {task.instance_uuid for task in stale_tasks.list_stale(session, seconds=AN_HOUR)}
 
 
-TASKS = sorted({state.task for state in states.MOVES} - {None})
+TASKS = sorted({state.task for state in MOVES} - {None})
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -197,10 +210,106 @@ def test_what_nobody_has_seen_to_for_long_waits_for_an_operator(cell_db, task, l
     assert waiting(cell_db) == set()
 
 
-def test_a_host_that_starts_brings_no_old_task_to_life(cell_db):
-    old, fresh = under(cell_db), under(cell_db, created_at=utcnow())
+@pytest.mark.parametrize("task", [states.SPAWNING, states.REBUILDING])
+def test_a_host_that_starts_brings_no_old_task_to_life(cell_db, task):
+    old, fresh = under(cell_db, task), under(cell_db, task, created_at=utcnow())
     age(cell_db, old.uuid, updated_at=2, lease_until=2)
     with cell_db.begin() as session:
         leases.end_others(session, [], host="h1", stale_seconds=AN_HOUR)
+        operations.end_others(session, [], host="h1", stale_seconds=AN_HOUR)
     assert waiting(cell_db) == {old.uuid}
     assert {one.instance_uuid for one in take_fresh(cell_db)} == {fresh.uuid}
+
+
+# of operations
+
+
+def take_operations(database, seconds=OVER):
+    with database.begin() as session:
+        return operations.take_overdue(session, seconds=seconds)
+
+
+def operation(database, **values):
+    made = under(database, states.POWERING_OFF, vm_state=states.ACTIVE, **values)
+    with database.read() as session:
+        return operations.find(session, made.uuid)
+
+
+def renew_operations(database, *uuids, host="h1", seconds=LONG):
+    with database.begin() as session:
+        return operations.renew(session, uuids, host=host, seconds=seconds)
+
+
+def test_an_operation_that_no_host_begins_in_time_is_taken_once(cell_db):
+    made = operation(cell_db, created_at=utcnow())
+    assert take_operations(cell_db, seconds=LONG) == []
+    (found,) = take_operations(cell_db)
+    assert (found.uuid, found.kind, found.host, found.tries) == (made.uuid, "stop", "h1", 0)
+    assert (found.project_id, found.request_id) == ("project", "req-1")
+    renew_operations(cell_db, made.uuid, seconds=OVER)
+    assert len(take_operations(cell_db, seconds=LONG)) == 1 == len(take_operations(cell_db)) + 1
+
+
+def test_an_operation_that_its_host_has_begun_or_renewed_is_not_taken(cell_db):
+    begun, renewed = operation(cell_db), operation(cell_db)
+    with cell_db.begin() as session:
+        until = utcnow() + datetime.timedelta(seconds=LONG)
+        assert operations.take_up(session, begun, until=until)
+        assert operations.take_up(session, begun, until=utcnow())  # it comes late
+        for wrong in ({"host": "h2"}, {"instance_uuid": renewed.instance_uuid}, {"kind": "start"}):
+            values = {name: getattr(begun, name) for name in operations.NAMES} | wrong
+            assert not operations.take_up(session, Operation.of(**values), until=until)
+    assert renew_operations(cell_db, renewed.uuid) == set()
+    assert renew_operations(cell_db, renewed.uuid, host="h2") == {renewed.uuid}
+    assert take_operations(cell_db) == []
+
+
+def test_a_host_that_works_on_no_other_operation_gives_up_its_leases(cell_db):
+    kept, left, other = operation(cell_db), operation(cell_db), operation(cell_db, host="h2")
+    for each in (kept, left, other):
+        renew_operations(cell_db, each.uuid, host=each.host)
+    with cell_db.begin() as session:
+        operations.end_others(session, [kept.uuid], host="h1")
+    assert {each.uuid for each in take_operations(cell_db)} == {left.uuid}
+
+
+def test_an_operation_ends_once_and_only_as_it_is_expected(cell_db):
+    made = operation(cell_db)
+    for wrong in ({"host": "h2"}, {"lease_until": utcnow()}, {"kind": "start"}):
+        with pytest.raises(exception.Conflict), cell_db.begin() as session:
+            operations.end(session, made.uuid, [], expected=wrong, message=None)
+    with cell_db.begin() as session:
+        operations.end(session, made.uuid, [], expected={"host": "h1"}, message="it failed")
+        (action,) = actions.list_actions(session, made.instance_uuid)
+    assert (action.action, action.message) == ("stop", "it failed")
+    assert action.finish_time is not None
+    with pytest.raises(exception.Conflict), cell_db.begin() as session:
+        operations.end(session, made.uuid, [], expected={"host": "h1"}, message=None)
+
+
+def test_an_operation_that_was_begun_is_not_begun_again_by_a_commit_whose_answer_was_lost(cell_db):
+    made = an_instance(host="h1", vm_state=states.ACTIVE, task_state=None)
+    record = InstanceAction(
+        instance_uuid=made.uuid,
+        action="reboot",
+        request_id="req-1",
+        user_id="user",
+        project_id="project",
+        start_time=utcnow(),
+        finish_time=None,
+        message=None,
+        events=[],
+    )
+    uuid = a_uuid()
+    with cell_db.begin() as session:
+        instances.create(session, made)
+    for ended in (False, True, True):
+        with cell_db.begin() as session:
+            assert operations.start(session, REBOOT, record, uuid=uuid).uuid == uuid
+            if not ended:
+                rest = {"vm_state": states.ACTIVE, "task_state": None}
+                instances.update(session, made.uuid, rest, expected={})
+                operations.end(session, uuid, [], expected={}, message=None)
+    with cell_db.read() as session:
+        assert operations.find(session, made.uuid) is None
+        assert instances.get(session, made.uuid).task_state is None

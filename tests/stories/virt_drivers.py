@@ -15,6 +15,7 @@ import pytest
 from roost import exception
 from roost.compute.virt.driver import (
     AttachesInterfaces,
+    CrashesGuests,
     GivesConsoles,
     GuestPlacement,
     KeepsConsoles,
@@ -340,7 +341,9 @@ def rescue(able, image_path):
     driver = able(RescuesGuests)
 
     def rescue(instance):
-        driver.rescue(a_context(), instance, image_path=image_path, password="secret")
+        driver.rescue(
+            a_context(), instance, image=an_image(), image_path=image_path, password="secret"
+        )
         return driver
 
     return rescue
@@ -478,3 +481,14 @@ def test_a_password_is_set_in_a_running_guest_only(able, spawn, a_guest, awake):
         driver.set_password(uuid, "secret")
     with pytest.raises(exception.NotFound):
         driver.set_password(a_uuid(), "secret")
+
+
+def test_a_running_guest_is_interrupted_and_a_stopped_one_is_not(able, spawn, a_guest):
+    driver = able(CrashesGuests)
+    uuid = spawn(a_guest())
+    driver.inject_nmi(uuid)
+    driver.power_off(uuid)
+    with pytest.raises(exception.Conflict):
+        driver.inject_nmi(uuid)
+    with pytest.raises(exception.NotFound):
+        driver.inject_nmi(a_uuid())

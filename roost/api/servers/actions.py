@@ -24,56 +24,51 @@ from roost.api.legacy import floating_ips, removed
 from roost.api.locator import ServerLocator, ServerRef, missing
 from roost.api.policy import ADMIN, MEMBER, Rule
 from roost.api.request import Answer, Call
-from roost.api.servers import consoles, delete, locks, rebuild, security_groups, tasks
+from roost.api.servers import consoles, delete, locks, operations, rebuild, security_groups
 from roost.api.servers import images as servers_images
 from roost.api.servers.guest_config import password
-from roost.api.servers.server_action import action, body_of, plain
+from roost.api.servers.server_action import Act, action, body_of, plain
 from roost.api.validation import TEXT, UUID, of
 from roost.cells import Cell
-from roost.db.cell import actions, faults, images, instances
+from roost.db.cell import faults, instances
+from roost.db.cell import operations as operation_rows
 from roost.db.engine import Session, retried
 from roost.db.types import utcnow
 from roost.hardware.requirements import check_rescue_image
 from roost.objects import ImageMeta, Instance, InstanceFault
+from roost.operations import kinds
+from roost.operations.kinds import Kind
+from roost.operations.moves import RESETS
 
 
-def _reboot(asked: Any) -> str:
-    return states.REBOOTING_HARD if asked["type"].upper() == "HARD" else states.REBOOTING
-
-
-def _always(task: str) -> Callable[[Any], str]:
-    return lambda _asked: task
+def _reboot(asked: Any) -> Kind:
+    return kinds.HARD_REBOOT if asked["type"].upper() == "HARD" else kinds.REBOOT
 
 
 @dataclasses.dataclass(frozen=True)
-class PowerAction:
-    """The action's name in records and messages, and the task that its arguments select."""
+class SimpleAction:
+    """An action whose operation needs nothing but its kind, which its arguments may select."""
 
-    name: str
-    task_of: Callable[[Any], str]
+    dependencies: Dependencies
+    kind_of: Callable[[Any], Kind]
 
     def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
-        """Write the task into the row, then cast to the host.
+        """Write the operation into the row, then cast to the host.
 
         :raises roost.exception.Conflict: when the server's state does not allow the action
         """
         (asked,) = call.body.values()
-        _change(call, server_ref, action=self.name, task=self.task_of(asked))
+        kind = self.kind_of(asked)
+        operation = operations.accept(self.dependencies, call, server_ref, kind)
+        operations.send(call, server_ref, operation)
         return Answer()
 
 
-def _change(call: Call, server_ref: ServerRef, *, action: str, task: str) -> None:
-    instance = tasks.put_under(call, server_ref, action=action, task=task)
-    uuid = str(instance.uuid)
-    tasks.cast_to_host(
-        server_ref,
-        instance,
-        lambda host: host.change_power(call.context, instance_uuid=uuid, task=task),
-    )
+def _simple(kind: Kind) -> Callable[[Dependencies], Act]:
+    return lambda dependencies: SimpleAction(dependencies, lambda _asked: kind)
 
 
 _RESCUE: Final = "rescue"
-_UNRESCUE: Final = "unrescue"
 
 
 class ServerRescue:
@@ -83,17 +78,18 @@ class ServerRescue:
         self._dependencies = dependencies
 
     def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
-        """Write the task into the row, cast to the host, and return the guest's password.
+        """Write the operation into the row, cast to the host, and return the guest's password.
 
         :raises roost.exception.Invalid: when there is no such image, or its requirements are unmet
         :raises roost.exception.Conflict: when the server's state does not allow the action
         """
         asked = call.body[_RESCUE] or {}
-        changes = {"task_image": self._image(call, asked, server_ref.instance)}
-        task = states.RESCUING
-        instance = tasks.put_under(call, server_ref, action=_RESCUE, task=task, changes=changes)
+        image = self._image(call, asked, server_ref.instance)
+        operation = operations.accept(
+            self._dependencies, call, server_ref, kinds.RESCUE, image=image
+        )
         secret = asked.get("adminPass") or password()
-        tasks.do(call, server_ref, instance, password=secret)
+        operations.send(call, server_ref, operation, password=secret)
         shown = self._dependencies.options.instance_password
         return Answer({"adminPass": secret} if shown else {}, status=200)
 
@@ -107,13 +103,6 @@ class ServerRescue:
             raise exception.Invalid("The server has no image to be rescued with: specify one.")
         own: ImageMeta = instance.image
         return own
-
-
-def unrescue(call: Call, server_ref: ServerRef) -> Answer:
-    """Write the task into the row, and cast to the host."""
-    instance = tasks.put_under(call, server_ref, action=_UNRESCUE, task=states.UNRESCUING)
-    tasks.do(call, server_ref, instance)
-    return Answer()
 
 
 _WHY = "An administrator has reset the state of the server."
@@ -142,11 +131,8 @@ def _write(cell: Cell, uuid: str, vm_state: str) -> None:
             found = instances.get(session, uuid)
         except exception.NotFound as error:
             raise missing(uuid) from error
-        image_id = images.waiting(session, uuid)
         _move(session, found, vm_state)
-        images.forsake(session, uuid, image_id)
-        if found.task_state is not None:
-            actions.add_events(session, uuid, [], finish=True, message=_WHY)
+        operation_rows.preempt(session, uuid, _WHY)
         if vm_state == states.ERROR != found.vm_state:
             faults.add(session, _fault(uuid))
 
@@ -156,7 +142,7 @@ def _move(session: Session, found: Instance, vm_state: str) -> None:
     changes = {"vm_state": vm_state, "task_state": None}
     expected = {"vm_state": found.vm_state, "task_state": found.task_state}
     try:
-        instances.update(session, found.uuid, changes, expected=expected, moves=states.RESETS)
+        instances.update(session, found.uuid, changes, expected=expected, moves=RESETS)
     except exception.Conflict as error:
         raise _refused(found) from error
 
@@ -177,15 +163,21 @@ def _fault(uuid: str) -> InstanceFault:
 _CHANGE: Final = "changePassword"
 
 
-def change(call: Call, server_ref: ServerRef) -> Answer:
-    """Write the task into the row, and send the new password to the host.
+class PasswordChange:
+    """The action ``changePassword``."""
 
-    :raises roost.exception.Conflict: when the server's state does not allow the action
-    """
-    task = states.UPDATING_PASSWORD
-    instance = tasks.put_under(call, server_ref, action=_CHANGE, task=task)
-    tasks.do(call, server_ref, instance, password=call.body[_CHANGE]["adminPass"])
-    return Answer()
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._dependencies = dependencies
+
+    def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
+        """Write the operation into the row, and send the new password to the host.
+
+        :raises roost.exception.Conflict: when the server's state does not allow the action
+        """
+        kind, secret = kinds.CHANGE_PASSWORD, call.body[_CHANGE]["adminPass"]
+        operation = operations.accept(self._dependencies, call, server_ref, kind)
+        operations.send(call, server_ref, operation, password=secret)
+        return Answer()
 
 
 def inject(_call: Call, server_ref: ServerRef) -> Answer:
@@ -214,38 +206,38 @@ _STATE: Final = of({"state": {"type": "string", "enum": ["active", "error"]}}, r
 _ACTIONS: Final = (
     action(
         "os-start",
-        plain(PowerAction("start", _always(states.POWERING_ON))),
+        _simple(kinds.START),
         Rule("os_compute_api:servers:start", MEMBER, "Start a stopped server."),
     ),
     action(
         "os-stop",
-        plain(PowerAction("stop", _always(states.POWERING_OFF))),
+        _simple(kinds.STOP),
         Rule("os_compute_api:servers:stop", MEMBER, "Stop a server."),
     ),
     action(
         "reboot",
-        plain(PowerAction("reboot", _reboot)),
+        lambda dependencies: SimpleAction(dependencies, _reboot),
         Rule("os_compute_api:servers:reboot", MEMBER, "Reboot a server."),
         _REBOOT,
     ),
     action(
         "pause",
-        plain(PowerAction("pause", _always(states.PAUSING))),
+        _simple(kinds.PAUSE),
         Rule("os_compute_api:os-pause-server:pause", MEMBER, "Pause a server."),
     ),
     action(
         "unpause",
-        plain(PowerAction("unpause", _always(states.UNPAUSING))),
+        _simple(kinds.UNPAUSE),
         Rule("os_compute_api:os-pause-server:unpause", MEMBER, "Unpause a server."),
     ),
     action(
         "suspend",
-        plain(PowerAction("suspend", _always(states.SUSPENDING))),
+        _simple(kinds.SUSPEND),
         Rule("os_compute_api:os-suspend-server:suspend", MEMBER, "Suspend a server."),
     ),
     action(
         "resume",
-        plain(PowerAction("resume", _always(states.RESUMING))),
+        _simple(kinds.RESUME),
         Rule("os_compute_api:os-suspend-server:resume", MEMBER, "Resume a server."),
     ),
     action(
@@ -259,19 +251,29 @@ _ACTIONS: Final = (
         _RESCUE_ARGUMENTS,
     ),
     action(
-        _UNRESCUE,
-        plain(unrescue),
+        "unrescue",
+        _simple(kinds.UNRESCUE),
         Rule("os_compute_api:os-unrescue", MEMBER, "Unrescue a server."),
     ),
     action(
         _CHANGE,
-        plain(change),
+        PasswordChange,
         Rule(
             "os_compute_api:os-admin-password",
             MEMBER,
             "Change a server's administrator's password.",
         ),
         of({"adminPass": TEXT}, required=["adminPass"]),
+    ),
+    action(
+        "trigger_crash_dump",
+        _simple(kinds.TRIGGER_CRASH_DUMP),
+        Rule(
+            "os_compute_api:servers:trigger_crash_dump",
+            MEMBER,
+            "Make the operating system of a server crash, so that it dumps its memory.",
+        ),
+        since=17,
     ),
     action(
         "os-resetState",
@@ -311,7 +313,6 @@ LACKING: Final = {
     **dict.fromkeys(("resize", "confirmResize", "revertResize"), 1),
     **dict.fromkeys(("migrate", "os-migrateLive", "evacuate"), 1),
     **dict.fromkeys(("shelve", "shelveOffload", "unshelve"), 1),
-    "trigger_crash_dump": 17,
 }
 
 

@@ -7,12 +7,12 @@ A super-conductor notifies cells that were unreachable, and reclaims servers tha
 import logging
 from typing import Final
 
-from roost import exception, states
+from roost import exception
 from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerLocator, ServerRef, missing
 from roost.api.policy import MEMBER, Rule
 from roost.api.request import Answer, Call
-from roost.api.servers import locks, tasks
+from roost.api.servers import locks, operations
 from roost.api.servers.server_action import action
 from roost.api.validation import is_uuid
 from roost.cells import Cell
@@ -22,6 +22,7 @@ from roost.db.api import soft_delete as mappings
 from roost.db.cell import soft_delete as rows
 from roost.db.engine import retried
 from roost.objects import InstanceMapping
+from roost.operations.kinds import RESTORE
 
 LOG = logging.getLogger(__name__)
 _RESTORE: Final = "restore"
@@ -125,13 +126,7 @@ def _turn(cell: Cell, uuid: str) -> int | None:
 
 def _refused(server_ref: ServerRef) -> exception.Conflict:
     found = server_ref.instance
-    return tasks.refused(
-        str(found.uuid),
-        action=_RESTORE,
-        task=states.RESTORING,
-        vm_state=found.vm_state,
-        task_state=found.task_state,
-    )
+    return operations.refused(str(found.uuid), RESTORE, found.vm_state, found.task_state)
 
 
 class ServerDelete:

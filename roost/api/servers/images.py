@@ -10,18 +10,18 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
-from roost import exception, states
+from roost import exception
 from roost.api import service_catalog
 from roost.api.compute import quota_resources
 from roost.api.dependencies import ApiOptions, Dependencies
 from roost.api.locator import ServerRef
 from roost.api.policy import MEMBER, Rule
 from roost.api.request import Answer, Call
-from roost.api.servers import tasks
+from roost.api.servers import operations
 from roost.api.servers.metadata import METADATA
 from roost.api.servers.server_action import action
 from roost.api.validation import NAME, TEXT, number, of
-from roost.db.cell import images
+from roost.db.cell import operations as rows
 from roost.image.driver import (
     ACTIVE,
     KERNEL_BYTES,
@@ -30,6 +30,7 @@ from roost.image.driver import (
     RAMDISK_ID,
 )
 from roost.objects import ImageMeta, Instance
+from roost.operations.kinds import CREATE_BACKUP, CREATE_IMAGE, Kind
 
 _MISSING: Final = "Image {} could not be found."
 
@@ -96,13 +97,12 @@ _NOT_INHERITED: Final = ("img_signature", "cache_in_nova", "bittorrent", "os_has
 
 @dataclasses.dataclass(frozen=True)
 class _ImageRequest:
-    """A requested image: action, task, and the image's name and properties.
+    """A requested image: its operation, name and properties.
 
     ``rotation``: the number of backups to keep; None: it is not a backup.
     """
 
-    action: str
-    task: str
+    kind: Kind
     name: str
     properties: Mapping[str, str]
     rotation: int | None = None
@@ -122,8 +122,7 @@ class ServerSnapshot:
         """
         asked = call.body["createImage"]
         properties = {"image_type": "snapshot", **self._metadata(asked, server_ref.instance)}
-        task = states.IMAGE_SNAPSHOT_PENDING
-        order = _ImageRequest("createImage", task, asked["name"], properties)
+        order = _ImageRequest(CREATE_IMAGE, asked["name"], properties)
         return self._begin(call, server_ref, order)
 
     def create_backup(self, call: Call, server_ref: ServerRef) -> Answer:
@@ -135,8 +134,7 @@ class ServerSnapshot:
             call,
             server_ref,
             _ImageRequest(
-                action="createBackup",
-                task=states.IMAGE_BACKUP,
+                CREATE_BACKUP,
                 name=asked["name"],
                 properties={**metadata, **kind},
                 rotation=int(asked["rotation"]),
@@ -145,17 +143,14 @@ class ServerSnapshot:
 
     def _begin(self, call: Call, server_ref: ServerRef, order: _ImageRequest) -> Answer:
         image = self._image(call, server_ref.instance, order)
-        instance = tasks.put_under(
-            call,
-            server_ref,
-            action=order.action,
-            task=order.task,
-            changes={"task_image": _with_rotation(image, order.rotation)},
+        rotated = _with_rotation(image, order.rotation)
+        operation = operations.accept(
+            self._dependencies, call, server_ref, order.kind, image=rotated
         )
         try:
             self._describe(call, server_ref, image)
         finally:  # a host that finds no such image ends the task
-            tasks.do(call, server_ref, instance, image_id=image.id)
+            operations.send(call, server_ref, operation)
         root = service_catalog.images_root(call, self._dependencies.images)
         return _answer(call, image, order, root=root)
 
@@ -213,7 +208,7 @@ def _is_awaited(server_ref: ServerRef, image: ImageMeta) -> bool:
     assert server_ref.cell is not None
     try:
         with server_ref.cell.database.read() as session:
-            return images.waiting(session, str(server_ref.instance.uuid)) == image.id
+            return rows.waits_for_image(session, str(server_ref.instance.uuid), image.id)
     except exception.Unavailable:
         return True
 

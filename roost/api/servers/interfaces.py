@@ -15,7 +15,7 @@ from roost.api.locator import ServerLocator, ServerRef
 from roost.api.policy import MEMBER, READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
-from roost.api.servers import locks, policies, tasks
+from roost.api.servers import locks, operations, policies
 from roost.api.servers.host_calls import ServerHost, ServerHosts, for_users
 from roost.api.servers.tags import TAG
 from roost.api.validation import UUID, Schema, of, wrapped
@@ -203,7 +203,7 @@ def _refused(instance: Instance, action: str, state: str) -> exception.Conflict:
 @contextlib.contextmanager
 def _recorded(call: Call, ready: _Ready, action: str) -> Iterator[Compute]:
     """Record the block as an instance action, with its result."""
-    record = tasks.begun(call, str(ready.instance.uuid), action)
+    record = operations.begun(call, str(ready.instance.uuid), action)
     try:
         _begin(ready.cell, record)
     except exception.Unavailable as error:

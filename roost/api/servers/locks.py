@@ -12,7 +12,7 @@ from roost import exception
 from roost.api.locator import ServerRef, missing
 from roost.api.policy import ADMIN, MEMBER, Rule
 from roost.api.request import Answer, Call
-from roost.api.servers import tasks
+from roost.api.servers import operations
 from roost.api.servers.server_action import action, plain
 from roost.api.validation import Schema, of
 from roost.cells import Cell
@@ -43,7 +43,7 @@ def lock(call: Call, server_ref: ServerRef) -> Answer:
     who = _who(call, instance)
     changes = {"locked": True, "locked_by": who, "locked_reason": _reason(call)}
     expected = {"locked": False} if who == OWNER else {}
-    _write(cell, tasks.done(call, str(instance.uuid), "lock"), changes, expected)
+    _write(cell, operations.done(call, str(instance.uuid), "lock"), changes, expected)
     return Answer()
 
 
@@ -59,7 +59,7 @@ def unlock(call: Call, server_ref: ServerRef) -> Answer:
         raise exception.Forbidden(f"Policy doesn't allow {_OVERRIDE} to be performed.")
     changes = {"locked": False, "locked_by": None, "locked_reason": None}
     expected = {"locked_by": (instance.locked_by, None)}
-    if not _write(cell, tasks.done(call, uuid, "unlock"), changes, expected):
+    if not _write(cell, operations.done(call, uuid, "unlock"), changes, expected):
         raise exception.Conflict(f"Instance {uuid} was locked again meanwhile")
     return Answer()
 

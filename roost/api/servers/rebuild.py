@@ -8,13 +8,13 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from roost import exception, states
+from roost import exception
 from roost.api.compute import quota_resources
 from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerRef
 from roost.api.policy import MEMBER, Rule
 from roost.api.request import Answer, Call, short_ip, truth
-from roost.api.servers import guest_config, images, tasks, views
+from roost.api.servers import guest_config, images, operations, views
 from roost.api.servers.guest_config import keypair_of, password
 from roost.api.servers.metadata import METADATA
 from roost.api.servers.schemas import (
@@ -37,6 +37,7 @@ from roost.hardware.pci_aliases import PciAlias
 from roost.hardware.requirements import check_other_image, pci_requests_of
 from roost.objects import Flavor, HostReport, ImageMeta, InjectedFile, Instance
 from roost.objects.flavor import root_gb
+from roost.operations.kinds import REBUILD
 
 TRUSTED_CERTS_POLICY = Rule(
     "os_compute_api:servers:rebuild:trusted_certs",
@@ -79,17 +80,18 @@ class ServerRebuild:
         image = self._image(call, server_ref.instance)
         files = guest_config.files_of(asked) if "personality" in asked else None
         self._check_limits(server_ref.instance, asked.get("metadata") or {}, files or [])
-        instance = tasks.put_under(
+        operation = operations.accept(
+            self._dependencies,
             call,
             server_ref,
-            action=_REBUILD,
-            task=states.REBUILDING,
-            changes=self._changes(call) | {"task_image": image},
+            REBUILD,
+            image=image,
+            changes=self._changes(call),
             files=files,
         )
         secret = asked.get("adminPass") or password()
-        tasks.do(call, server_ref, instance, password=secret)
-        return self._answer(call, instance, image, secret)
+        operations.send(call, server_ref, operation, password=secret)
+        return self._answer(call, operation.instance, image, secret)
 
     def _image(self, call: Call, instance: Instance) -> ImageMeta:
         """Return the new image, whose requirements the server's host must meet."""
@@ -143,7 +145,7 @@ class ServerRebuild:
             quota_resources.check(metadata, most=limits["metadata_items"])
             guest_config.check(files, limits=limits)
 
-    def _answer(self, call: Call, instance: Instance, image: ImageMeta, secret: str) -> Answer:
+    def _answer(self, call: Call, instance: Any, image: ImageMeta, secret: str) -> Answer:
         instance.image = image  # the response shows the new image
         shown = views.Shown(instance=instance, groups=self._groups(call, str(instance.uuid)))
         extra = {"adminPass": secret} if self._dependencies.options.instance_password else {}

@@ -22,8 +22,8 @@ class ServerAction:
 
     ``make`` makes the handler, once. ``rule`` is checked with the server's project; ``checks`` are
     rules that the handler checks for some arguments. ``arguments`` is the schema of the value in
-    the body; for actions without arguments clients send null or {}. ``until`` is a minor
-    microversion. An action ``despite_lock`` is not refused on a locked server.
+    the body; for actions without arguments clients send null or {}. ``since`` and ``until`` are
+    minor microversions. An action ``despite_lock`` is not refused on a locked server.
     """
 
     name: str
@@ -31,6 +31,7 @@ class ServerAction:
     rule: Rule
     checks: tuple[Rule, ...] = ()
     arguments: Schema
+    since: int = 1
     until: int = EVER
     despite_lock: bool = False
 
@@ -55,10 +56,14 @@ def plain(act: Act) -> Callable[[Dependencies], Act]:
 def body_of(actions: Iterable[ServerAction]) -> Schema:
     """Return the schema of a body with one action. The handler refuses unknown actions."""
     rows = list(actions)
-    begins = {minor for row in rows for minor in (*row.arguments.documents, row.until + 1)}
+    begins = {
+        minor for row in rows for minor in (*row.arguments.documents, row.since, row.until + 1)
+    }
     return Schema({minor: _one_of(rows, minor) for minor in begins})
 
 
 def _one_of(rows: list[ServerAction], minor: int) -> Document:
-    offered = {row.name: row.arguments.document(minor) for row in rows if minor <= row.until}
+    offered = {
+        row.name: row.arguments.document(minor) for row in rows if row.since <= minor <= row.until
+    }
     return {"type": "object", "properties": offered, "minProperties": 1, "maxProperties": 1}

@@ -27,6 +27,8 @@ from roost.objects import (
     instance,
 )
 from roost.objects.instance import counted_message
+from roost.operations.kinds import KINDS
+from roost.operations.moves import MOVES
 from roost.states import State
 
 # vm_state -> status, unless the task has one.
@@ -41,15 +43,11 @@ _OF_REST: Final = {
     states.SOFT_DELETED: "SOFT_DELETED",
     states.DELETED: "DELETED",
 }
-_OF_TASK: Final = {
-    **{
-        State(vm, task): "REBUILD"
-        for vm in (states.ACTIVE, states.STOPPED, states.ERROR)
-        for task in states.REBUILD_TASKS
-    },
-    State(states.ACTIVE, states.UPDATING_PASSWORD): "PASSWORD",
-    State(states.ACTIVE, states.REBOOTING): "REBOOT",
-    State(states.ACTIVE, states.REBOOTING_HARD): "HARD_REBOOT",
+_OF_OPERATION: Final = {
+    State(vm, task): status
+    for kind in KINDS.values()
+    for vm, status in kind.statuses.items()
+    for task in kind.tasks
 }
 _PROGRESSING: Final = ("ACTIVE", "BUILD", "REBUILD")
 _FLAVOR_EMBEDDED: Final = 47
@@ -67,13 +65,13 @@ _UPDATED: Final = {
 
 
 def _status_of(state: State) -> str:
-    return _OF_TASK.get(state) or _OF_REST.get(state.vm, "UNKNOWN")
+    return _OF_OPERATION.get(state) or _OF_REST.get(state.vm, "UNKNOWN")
 
 
 # Status -> internal states.
 STATUSES: Final[Mapping[str, Sequence[State]]] = {
-    status: [state for state in states.MOVES if _status_of(state) == status]
-    for status in {*_OF_REST.values(), *_OF_TASK.values()}
+    status: [state for state in MOVES if _status_of(state) == status]
+    for status in {*_OF_REST.values(), *_OF_OPERATION.values()}
 }
 
 

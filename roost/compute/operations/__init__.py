@@ -1,7 +1,7 @@
-"""Operations on existing guests: a module per kind of operation.
+"""Operations on existing guests.
 
-``tasks.py`` runs rebuild, rescue, image and password tasks, ``power.py`` power actions;
-``rebuild.py`` and ``snapshot.py`` have the steps of theirs. ``delete.py`` destroys guests,
-``interfaces.py`` attaches and detaches interfaces, ``consoles.py`` serves console logs and remote
-consoles.
+``runner.py`` runs each kind of operation (``roost/operations/kinds.py``), ``operation.py`` is one
+at work; ``power.py``, ``rebuild.py`` and ``snapshot.py`` have their steps. ``delete.py`` destroys
+guests, ``interfaces.py`` attaches and detaches interfaces, ``consoles.py`` serves console logs and
+remote consoles.
 """

@@ -23,14 +23,13 @@ def is_due(host: Host, *, context: RequestContext, instance_uuid: str) -> bool:
     :raises roost.exception.Unavailable: when the conductor does not answer for a long time
     """
     ask = functools.partial(
-        host.conductor.begin_task,
+        host.conductor.has_task,
         context,
         instance_uuid=instance_uuid,
         host=host.name,
         tasks=[states.DELETING],
     )
-    found = host.patience.retry(f"[instance: {instance_uuid}] delete", ask, stopping=host.stopping)
-    return found is not None
+    return host.patience.retry(f"[instance: {instance_uuid}] delete", ask, stopping=host.stopping)
 
 
 def terminate(host: Host, *, context: RequestContext, instance_uuid: str) -> None:

@@ -11,93 +11,98 @@ the rebuild that created the guest, or one requested later.
 
 import datetime
 import logging
+from typing import Final
 
 from roost import exception, states
-from roost.compute.operations.tasks import GuestTask, Spared, step
+from roost.compute.operations.operation import HostOperation, Spared, step
 from roost.compute.virt.driver import ChecksGuests, GuestPlacement
 from roost.flow import Flow, Step
 from roost.objects import NetworkInfo
 from roost.objects.instance import GuestConfig
+from roost.operations import kinds
 
 LOG = logging.getLogger(__name__)
-REBUILD: Flow[GuestTask] = Flow(
+REBUILD: Flow[HostOperation] = Flow(
     "rebuild", lambda: [Step(image), Step(clear), Step(spawn, undo=destroy)]
 )
 
 
-def rebuild(task: GuestTask) -> None:
+def rebuild(operation: HostOperation) -> None:
     """Run the flow, unless the row is older than the guest.
 
     :raises Spared: when it is older
     """
-    if not _is_rebuilt(task):
-        REBUILD(task)
+    if not _is_rebuilt(operation):
+        REBUILD(operation)
         return
-    LOG.warning("%s: its guest was rebuilt before and is kept: its row is older", task)
+    LOG.warning("%s: its guest was rebuilt before and is kept: its row is older", operation)
     raise Spared(
         "Nothing was rebuilt: the database was restored from a backup that is older than the last"
         " rebuild of this server. If you have requested this rebuild since then, request it again."
     )
 
 
-def _is_rebuilt(task: GuestTask) -> bool:
+def _is_rebuilt(operation: HostOperation) -> bool:
     """Return whether an announced guest is of this rebuild or a later one."""
     try:
-        guest = task.host.virt.describe(task.uuid)
+        guest = operation.host.virt.describe(operation.uuid)
     except exception.NotFound:
         return False
-    return guest.announced and (guest.attempt or 0) >= task.instance.attempt
+    return guest.announced and (guest.attempt or 0) >= operation.instance.attempt
 
 
 @step
-def image(task: GuestTask) -> None:
+def image(operation: HostOperation) -> None:
     """Fetch the image for :func:`spawn`, and check that the host can run a guest from it."""
-    following = task.instance.obj_clone()
-    following.image = task.image
-    if isinstance(task.host.virt, ChecksGuests):
-        task.host.virt.check(following)
-    task.fetch_image()
-    task.fetch_kernel()
+    following = operation.instance.obj_clone()
+    following.image = operation.image
+    if isinstance(operation.host.virt, ChecksGuests):
+        operation.host.virt.check(following)
+    operation.fetch_image()
+    operation.fetch_kernel()
 
 
 @step
-def clear(task: GuestTask) -> None:
+def clear(operation: HostOperation) -> None:
     """Destroy the old guest; this cannot be undone."""
-    task.go_on(states.REBUILD_BLOCK_DEVICE_MAPPING, image=task.image)
-    task.host.virt.destroy(task.uuid)
+    operation.go_on(states.REBUILD_BLOCK_DEVICE_MAPPING, image=operation.image)
+    operation.host.virt.destroy(operation.uuid)
 
 
 @step
-def spawn(task: GuestTask) -> None:
+def spawn(operation: HostOperation) -> None:
     """Spawn the new guest. That of a stopped server is stopped at once."""
     now = datetime.datetime.now(datetime.UTC)
-    task.go_on(states.REBUILD_SPAWNING, launched_at=now.isoformat())
-    task.instance.image = task.image
-    _give_password(task)
-    known = task.instance.network_info or NetworkInfo.of(vifs=[])
-    info = task.host.plug(task.instance, known)
-    with task.host.drives.made(task.instance, info) as drive:
-        task.host.virt.spawn(
-            task.context,
-            task.instance,
-            image_path=task.fetch_image(),
+    operation.go_on(states.REBUILD_SPAWNING, launched_at=now.isoformat())
+    operation.instance.image = operation.image
+    _give_password(operation)
+    known = operation.instance.network_info or NetworkInfo.of(vifs=[])
+    info = operation.host.plug(operation.instance, known)
+    with operation.host.drives.made(operation.instance, info) as drive:
+        operation.host.virt.spawn(
+            operation.context,
+            operation.instance,
+            image_path=operation.fetch_image(),
             network_info=info,
-            placement=GuestPlacement.of(task.instance),
+            placement=GuestPlacement.of(operation.instance),
             config_drive=drive,
-            kernel=task.fetch_kernel(),
+            kernel=operation.fetch_kernel(),
         )
-    if task.instance.vm_state == states.STOPPED:
-        task.host.virt.power_off(task.uuid)
+    if operation.instance.vm_state == states.STOPPED:
+        operation.host.virt.power_off(operation.uuid)
 
 
-def _give_password(task: GuestTask) -> None:
+def _give_password(operation: HostOperation) -> None:
     """Put the new password into the config drive, if the message has it."""
-    given = task.instance.provisions or GuestConfig.of()
-    given.admin_password = task.password
-    task.instance.provisions = given
+    given = operation.instance.provisions or GuestConfig.of()
+    given.admin_password = operation.password
+    operation.instance.provisions = given
 
 
-def destroy(task: GuestTask) -> None:
-    """Destroy an incomplete guest, unless the lease is over: it may be another task's guest."""
-    if not task.lease.is_over():
-        task.host.destroy(task.uuid)
+def destroy(operation: HostOperation) -> None:
+    """Destroy an incomplete guest, unless the lease is over: it may be another operation's."""
+    if not operation.lease.is_over():
+        operation.host.destroy(operation.uuid)
+
+
+WORK: Final = {kinds.REBUILD: rebuild}

@@ -9,13 +9,12 @@ import logging
 from typing import BinaryIO, Final
 
 from roost import exception, states
-from roost.compute.host import Host
 from roost.compute.leases import LostLease
-from roost.compute.operations.tasks import GuestTask, step
+from roost.compute.operations.operation import HostOperation, step
 from roost.compute.virt.driver import SnapshotsGuests
-from roost.context import RequestContext
-from roost.image.driver import ACTIVE
+from roost.image.driver import ACTIVE, QUEUED
 from roost.objects import ImageMeta
+from roost.operations import kinds
 
 LOG = logging.getLogger(__name__)
 ROTATION: Final = "backup_rotation"  # only in the row: the number of backups of a type to keep
@@ -23,62 +22,71 @@ _BACKUP_OF: Final = ("image_type", "backup_type", "instance_uuid")
 
 
 @step
-def snapshot(task: GuestTask) -> None:
+def snapshot(operation: HostOperation) -> None:
     """Upload the disk of a guest, and delete the oldest backups above the rotation."""
     try:
-        _take(task)
+        _take(operation)
     except LostLease:
-        if not task.is_wanted():
-            forget(task.host, context=task.context, image_id=task.image.id)
+        if not operation.take_up():
+            forget(operation)
         raise
     except Exception:
-        forget(task.host, context=task.context, image_id=task.image.id)
+        forget(operation)
         raise
-    if ROTATION in task.image.properties:
-        _rotate(task)
+    if ROTATION in operation.image.properties:
+        _rotate(operation)
 
 
-def forget(host: Host, *, context: RequestContext, image_id: str) -> None:
-    """Delete an image whose data was not uploaded; one that has its data stays."""
+def forget(operation: HostOperation) -> None:
+    """Delete the image of an operation, if its data was not uploaded; one that has it stays."""
+    image = operation.row.image
+    if image is None or image.status != QUEUED:
+        return
     try:
-        host.store.abandon(context, image_id)
+        operation.host.store.abandon(operation.context, image.id)
     except exception.RoostError as error:
-        LOG.warning("image %s without data could not be deleted: %s", image_id, error.message)
+        LOG.warning("image %s without data could not be deleted: %s", image.id, error.message)
 
 
-def _take(task: GuestTask) -> None:
-    virt = task.host.virt
+def _take(operation: HostOperation) -> None:
+    virt = operation.host.virt
     if not isinstance(virt, SnapshotsGuests):
         raise exception.Unsupported("The hypervisor of this server cannot make images of it.")
-    if task.host.store.get(task.context, task.image.id).status == ACTIVE:
+    if operation.host.store.get(operation.context, operation.image.id).status == ACTIVE:
         return  # it was uploaded before, and the report was lost
-    task.go_on(states.IMAGE_SNAPSHOT)
-    with virt.snapshot(task.uuid, disk_format=task.image.disk_format) as disk:
-        task.go_on(states.IMAGE_PENDING_UPLOAD)
-        _upload(task, disk)
+    operation.go_on(states.IMAGE_SNAPSHOT)
+    with virt.snapshot(operation.uuid, disk_format=operation.image.disk_format) as disk:
+        operation.go_on(states.IMAGE_PENDING_UPLOAD)
+        _upload(operation, disk)
 
 
-def _upload(task: GuestTask, disk: BinaryIO) -> None:
-    task.go_on(states.IMAGE_UPLOADING)
-    image = task.host.store.upload(task.context, task.image.id, disk)
-    LOG.info("%s: image %s uploaded, %d bytes", task, image.id, image.size)
+def _upload(operation: HostOperation, disk: BinaryIO) -> None:
+    operation.go_on(states.IMAGE_UPLOADING)
+    image = operation.host.store.upload(operation.context, operation.image.id, disk)
+    LOG.info("%s: image %s uploaded, %d bytes", operation, image.id, image.size)
 
 
-def _rotate(task: GuestTask) -> None:
+def _rotate(operation: HostOperation) -> None:
     """Delete the oldest backups of this type; the next backup retries failed deletes."""
-    most = int(task.image.properties[ROTATION])
-    found = [image for image in task.host.store.list_images(task.context) if _is_alike(task, image)]
+    most = int(operation.image.properties[ROTATION])
+    images = operation.host.store.list_images(operation.context)
+    found = [image for image in images if _is_alike(operation, image)]
     for image in found[: max(0, len(found) - most)]:
         try:
-            task.host.store.delete(task.context, image.id)
+            operation.host.store.delete(operation.context, image.id)
         except exception.RoostError as error:
-            LOG.warning("%s: cannot delete the old backup %s: %s", task, image.id, error.message)
+            LOG.warning(
+                "%s: cannot delete the old backup %s: %s", operation, image.id, error.message
+            )
         else:
-            LOG.info("%s: the old backup %s is deleted", task, image.id)
+            LOG.info("%s: the old backup %s is deleted", operation, image.id)
 
 
-def _is_alike(task: GuestTask, image: ImageMeta) -> bool:
+def _is_alike(operation: HostOperation, image: ImageMeta) -> bool:
     """Return whether an image is such a backup; other projects may set any properties."""
-    wanted = task.image.properties
+    wanted = operation.image.properties
     same = all(image.properties.get(name) == wanted.get(name) for name in _BACKUP_OF)
-    return same and image.owner == task.instance.project_id and image.status == ACTIVE
+    return same and image.owner == operation.instance.project_id and image.status == ACTIVE
+
+
+WORK: Final = {kinds.CREATE_IMAGE: snapshot, kinds.CREATE_BACKUP: snapshot}

@@ -21,6 +21,7 @@ import psutil
 
 from roost.context import RequestContext
 from roost.objects import (
+    ImageMeta,
     Instance,
     InstanceNUMATopology,
     NetworkInfo,
@@ -269,12 +270,14 @@ class RescuesGuests(Protocol):
         context: RequestContext,
         instance: Instance,
         *,
+        image: ImageMeta,
         image_path: pathlib.Path,
         password: str | None,
         kernel: Kernel | None = None,
     ) -> None:
         """Stop the guest and start it from the rescue image; no error when it is rescued already.
 
+        :param image: may request a rescue device
         :param image_path: a complete image on this host, read-only
         :param password: the administrator's in the rescue system, if the driver can set it; None:
             the image's own
@@ -315,6 +318,18 @@ class SetsPasswords(Protocol):
         """Set the password. Idempotent.
 
         :raises roost.exception.Conflict: when the guest does not run, or has no agent
+        :raises roost.exception.NotFound: when there is none
+        """
+
+
+@runtime_checkable
+class CrashesGuests(Protocol):
+    """A driver that can make the operating system of a guest crash, so that it dumps its memory."""
+
+    def inject_nmi(self, uuid: str) -> None:
+        """Send a non-maskable interrupt, which kernels answer as they are configured to.
+
+        :raises roost.exception.Conflict: when the guest does not run
         :raises roost.exception.NotFound: when there is none
         """
 

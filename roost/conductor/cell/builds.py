@@ -13,14 +13,22 @@ from typing import Any
 from roost import exception, states
 from roost.conductor.placement_query import PlacementQuery
 from roost.context import RequestContext
-from roost.db.cell import actions, builds, guest_config, identity, instances, leases, ports
+from roost.db.cell import (
+    actions,
+    builds,
+    guest_config,
+    identity,
+    instances,
+    leases,
+    operations,
+    ports,
+)
 from roost.db.cell.builds import BuildRow
 from roost.db.engine import Database, Session, retried
 from roost.db.types import utcnow
 from roost.networks import LocalNetwork
 from roost.objects import (
     ImageMeta,
-    Instance,
     InstanceActionEvent,
     NetworkInfo,
     RequestSpec,
@@ -28,6 +36,7 @@ from roost.objects import (
     instance,
 )
 from roost.objects.request import Retry
+from roost.operations.kinds import OF_TASK
 from roost.rpc.notifications import Notifier
 from roost.scheduler.client import CellSchedulerClient
 
@@ -97,7 +106,7 @@ class BuildProgress:
                         result="Success",
                         details=f"on {host}",
                     )
-                    actions.add_events(session, instance_uuid, [begun])
+                    actions.add_events(session, instance_uuid, actions.CREATE, [begun])
             except exception.Conflict:
                 return False
             return True
@@ -131,16 +140,23 @@ class BuildProgress:
         self,
         host: str,
         held: Sequence[leases.HeldLease],
+        held_operations: Sequence[str],
         *,
         seconds: float,
         nothing_else: bool,
-    ) -> list[int]:
-        """Renew a host's leases; return the indexes of those that it no longer owns."""
+    ) -> tuple[list[int], list[str]]:
+        """Renew a host's leases on builds and deletes, and on operations.
+
+        :returns: the indexes, and the operations, of those that it no longer owns
+        """
         with self.database.begin() as session:
             lost = leases.renew(session, held, host=host, seconds=seconds)
+            over = operations.renew(session, held_operations, host=host, seconds=seconds)
             if nothing_else:
-                leases.end_others(session, held, host=host, stale_seconds=self.stale_seconds)
-        return sorted(lost)
+                stale = self.stale_seconds
+                leases.end_others(session, held, host=host, stale_seconds=stale)
+                operations.end_others(session, held_operations, host=host, stale_seconds=stale)
+        return sorted(lost), sorted(over)
 
     @retried
     def free_networks(self, instance_uuid: str, host: str) -> None:
@@ -151,13 +167,10 @@ class BuildProgress:
                 raise exception.Conflict(f"The instance {instance_uuid} is not on {host}.")
             ports.free(session, instance_uuid)
 
-    def begin_task(self, instance_uuid: str, host: str, tasks: Sequence[str]) -> Instance | None:
-        """Return an instance of this host with one of these task states, else None."""
+    def has_task(self, instance_uuid: str, host: str, tasks: Sequence[str]) -> bool:
+        """Return whether an instance is on this host, with one of these task states."""
         with self.database.read() as session:
-            found = instances.find(session, instance_uuid)
-            if found is None or found.host != host or found.task_state not in tasks:
-                return None
-            return guest_config.get_instance(session, instance_uuid)
+            return instances.has_task(session, instance_uuid, host=host, tasks=tasks)
 
     def update(
         self,
@@ -170,8 +183,10 @@ class BuildProgress:
 
         :raises roost.exception.Invalid: for a field that hosts may not change
         """
-        _refuse_others("changes", changes, CHANGEABLE)
-        _refuse_others("expected", expected, EXPECTABLE)
+        refuse_others("changes", changes, CHANGEABLE)
+        refuse_others("expected", expected, EXPECTABLE)
+        if {"vm_state", "task_state"} & changes.keys():
+            _refuse_operations(changes, expected)
         self._update(instance_uuid, changes, expected, events, at=self.database.now())
 
     @retried
@@ -189,11 +204,13 @@ class BuildProgress:
             if _changes_nothing(session, instance_uuid, changes, events):
                 return
             if "image" in changes:
-                name = _root_name(session, instance_uuid, changes["image"])
+                name = root_name(session, instance_uuid, changes["image"])
                 changes = {**changes, "root_device_name": name}
             if not instances.update(session, instance_uuid, changes, expected=expected, at=at):
                 return
-            actions.add_events(session, instance_uuid, events, finish=rests)
+            ends = expected.get("task_state") == states.DELETING
+            action = actions.DELETE if ends else actions.CREATE
+            actions.add_events(session, instance_uuid, action, events, finish=rests)
             if rests:
                 builds.end(session, instance_uuid)
                 if changes["vm_state"] == states.ERROR:
@@ -214,13 +231,21 @@ def _changes_nothing(
     return bool(instances.network_info(session, instance_uuid) == changes["network_info"])
 
 
-def _root_name(session: Session, instance_uuid: str, image: ImageMeta | None) -> str:
+def root_name(session: Session, instance_uuid: str, image: ImageMeta | None) -> str:
     """Return the device name of the root disk, for another image."""
     given = guest_config.find(session, instance_uuid)
     return instance.name_by(given.block_devices if given else (), image)
 
 
-def _refuse_others(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
+def _refuse_operations(changes: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """Refuse a change of state that belongs to an operation: those have messages of their own."""
+    tasks = expected.get("task_state")
+    before = {tasks} if tasks is None or isinstance(tasks, str) else {*tasks}
+    if not before <= {*states.BUILD_TASKS} or changes.get("task_state") in OF_TASK:
+        raise exception.Invalid("only the states of builds may be changed so")
+
+
+def refuse_others(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
     other = sorted(set(given) - set(known))
     if other:
         raise exception.Invalid(f"{what} may not name {', '.join(other)}; only {', '.join(known)}")

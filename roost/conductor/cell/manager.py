@@ -1,5 +1,6 @@
 """The RPC server of the cell-conductor: each method calls the module that implements it."""
 
+import re
 from typing import Any
 
 from roost import exception
@@ -8,9 +9,9 @@ from roost.conductor.cell.builds import BuildProgress
 from roost.conductor.cell.delete import Deletion
 from roost.conductor.cell.interfaces import Interfaces
 from roost.conductor.cell.liveness import COMPUTE
+from roost.conductor.cell.operation_outcomes import ObservedGuest, OperationOutcomes
 from roost.conductor.cell.reschedule import FailedAttempt, Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
-from roost.conductor.cell.task_outcomes import ObservedGuest, TaskOutcomes
 from roost.context import RequestContext
 from roost.db.cell import identity, instances, services
 from roost.db.cell.leases import HeldLease
@@ -22,6 +23,7 @@ from roost.objects import (
     InstanceLocation,
     NetworkInfo,
     NetworkRequest,
+    Operation,
     RoostObject,
     Selection,
     Vif,
@@ -42,7 +44,7 @@ class CellConductorManager:
         progress: BuildProgress,
         rescheduling: Rescheduling,
         deletion: Deletion,
-        power: TaskOutcomes,
+        outcomes: OperationOutcomes,
         interfaces: Interfaces,
         filterings: HostSecurityGroups,
         lease_seconds: float,
@@ -51,7 +53,7 @@ class CellConductorManager:
         self._progress = progress
         self._rescheduling = rescheduling
         self._deletion = deletion
-        self._power = power
+        self._outcomes = outcomes
         self._interfaces = interfaces
         self._filterings = filterings
         self._lease_seconds = lease_seconds
@@ -64,10 +66,13 @@ class CellConductorManager:
         binary: str,
         availability_zone: str | None = None,
         state_id: str | None = None,
+        version: str | None = None,
     ) -> dict[str, Any]:
         if context.caller.level is Level.HOST and binary != COMPUTE:
             raise exception.Forbidden(f"A host is a {COMPUTE}, and no {binary}.")
-        return self._report_service(host, binary, availability_zone, state_id)
+        if version is not None and not re.fullmatch(r"\d+\.\d+", version):
+            raise exception.Invalid(f"{version!r} is no version of an interface.")
+        return self._report_service(host, binary, availability_zone, state_id, version)
 
     @retried
     def _report_service(
@@ -76,6 +81,7 @@ class CellConductorManager:
         binary: str,
         availability_zone: str | None,
         state_id: str | None,
+        version: str | None,
     ) -> dict[str, Any]:
         with self._database.begin() as session:
             cell_uuid, cell_name = identity.get(session)
@@ -85,6 +91,7 @@ class CellConductorManager:
                 binary=binary,
                 availability_zone=availability_zone,
                 state_id=state_id,
+                version=version,
             )
         return {
             "cell_uuid": cell_uuid,
@@ -195,13 +202,15 @@ class CellConductorManager:
         *,
         host: str,
         tasks: list[list[Any]],
+        operations: list[str],
         nothing_else: bool = False,
     ) -> dict[str, Any]:
         held = [HeldLease(uuid, attempt, tuple(names)) for uuid, attempt, names in tasks]
-        lost = self._progress.renew_leases(
-            host, held, seconds=self._lease_seconds, nothing_else=nothing_else
+        lost, lost_operations = self._progress.renew_leases(
+            host, held, operations, seconds=self._lease_seconds, nothing_else=nothing_else
         )
-        return {"seconds": self._lease_seconds, "lost": lost}
+        answer = {"lost": lost, "lost_operations": lost_operations}
+        return {"seconds": self._lease_seconds, **answer}
 
     def list_instances(self, context: RequestContext, *, host: str) -> list[Instance]:
         with self._database.read() as session:
@@ -215,12 +224,36 @@ class CellConductorManager:
         instance_uuids: list[str],
         and_others_here: bool = False,
     ) -> list[InstanceLocation]:
-        return self._power.locate(host, instance_uuids, and_others_here=and_others_here)
+        return self._outcomes.locate(host, instance_uuids, and_others_here=and_others_here)
 
-    def begin_task(
+    def has_task(
         self, context: RequestContext, *, instance_uuid: str, host: str, tasks: list[str]
-    ) -> Instance | None:
-        return self._progress.begin_task(instance_uuid, host, tasks)
+    ) -> bool:
+        return self._progress.has_task(instance_uuid, host, tasks)
+
+    def begin_operation(self, context: RequestContext, *, operation: Operation) -> Operation | None:
+        return self._outcomes.take_up(operation, seconds=self._lease_seconds)
+
+    def advance_operation(
+        self, context: RequestContext, *, operation: Operation, changes: dict[str, Any]
+    ) -> None:
+        self._outcomes.advance(operation, changes)
+
+    def end_operation(
+        self,
+        context: RequestContext,
+        *,
+        operation: Operation,
+        power_state: int | None,
+        events: list[InstanceActionEvent],
+        reason: str | None = None,
+        rescued: bool = False,
+        failed: bool = False,
+    ) -> None:
+        found = ObservedGuest(
+            operation.host, power_state, events, reason, rescued=rescued, failed=failed
+        )
+        self._outcomes.end(operation, found)
 
     def report_power(
         self,
@@ -228,18 +261,17 @@ class CellConductorManager:
         *,
         instance_uuid: str,
         host: str,
+        vm_state: str,
         power_state: int | None,
-        expected: dict[str, Any],
         events: list[InstanceActionEvent],
         reason: str | None = None,
         rescued: bool = False,
-        failed: bool = False,
     ) -> None:
-        found = ObservedGuest(host, power_state, events, reason, rescued=rescued, failed=failed)
-        self._power.settle(context, instance_uuid, found, expected)
+        found = ObservedGuest(host, power_state, events, reason, rescued=rescued)
+        self._outcomes.settle(context, instance_uuid, found, vm_state=vm_state)
 
     def report_finding(self, context: RequestContext, *, finding: HostFinding) -> None:
-        self._power.notify(context, finding)
+        self._outcomes.notify(context, finding)
 
     def object_backport(
         self, context: RequestContext, *, objinst: RoostObject, versions: dict[str, str]

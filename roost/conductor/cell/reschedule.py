@@ -21,6 +21,7 @@ from roost.conductor.cell.delete import NONE, ExternalPorts
 from roost.conductor.failures import PlacementFailure, instant_event
 from roost.context import RequestContext
 from roost.db.cell import actions, builds, faults, guest_config, instances, ports
+from roost.db.cell.actions import CREATE
 from roost.db.engine import Database, retried
 from roost.objects import (
     BuildPayload,
@@ -199,7 +200,7 @@ class Rescheduling:
             except (exception.Conflict, exception.NotFound):
                 return None
             if not build.has_failed_on(failure.host):
-                actions.add_events(session, failure.instance_uuid, failure.events)
+                actions.add_events(session, failure.instance_uuid, CREATE, failure.events)
                 build = dataclasses.replace(build, tried=[*build.tried, _tried(failure)])
                 builds.advance(session, build, from_attempt=failure.attempt)
             return build
@@ -283,7 +284,7 @@ class Rescheduling:
             if done:
                 builds.advance(session, following, from_attempt=build.attempt)
                 moved = self._moved(build, following.host)
-                actions.add_events(session, build.instance_uuid, [moved])
+                actions.add_events(session, build.instance_uuid, CREATE, [moved])
             return guest_config.get_instance(session, build.instance_uuid)
 
     @retried
@@ -362,7 +363,7 @@ class Rescheduling:
                 guest_config.forget_secrets(session, build.instance_uuid)
                 faults.add(session, why.fault(build.instance_uuid, host=build.host))
                 actions.add_events(
-                    session, build.instance_uuid, [], finish=True, message=why.message
+                    session, build.instance_uuid, CREATE, [], finish=True, message=why.message
                 )
         return True
 

@@ -1,42 +1,42 @@
-"""The cell-conductor's sweeper: takes up tasks whose lease has expired.
+"""The cell-conductor's sweeper: takes up builds, deletes and operations whose lease has expired.
 
-Every task state has an entry in the table of :func:`remedies`. While the host is up, the sweeper
-casts to it again. When it is down, the task ends without it: a build goes to another host, a delete
-or soft delete is finished here, any other task is abandoned. So no instance stays in the task of a
-dead worker. The super-conductor's sweeper is ``conductor/super/sweeper.py``.
+While the host is up, the sweeper casts to it again. When it is down, the work ends without it: a
+build goes to another host, a delete is finished here, an operation is abandoned. So no instance
+stays in the task of a dead worker. The super-conductor's sweeper is ``conductor/super/sweeper.py``.
 """
 
 import dataclasses
 import logging
 import random
-from collections.abc import Callable, Collection, Mapping
-from typing import Final, Protocol
+from collections.abc import Callable, Collection
+from typing import Protocol, TypeVar
 
 from roost import exception, states
 from roost.conductor.cell.delete import Deletion
+from roost.conductor.cell.operation_outcomes import OperationOutcomes
 from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
-from roost.conductor.cell.task_outcomes import TaskOutcomes
 from roost.context import RequestContext, current, project_context
-from roost.db.cell import builds, leases, left_behind, stale_tasks
+from roost.db.cell import builds, leases, left_behind, operations, stale_tasks
 from roost.db.cell.leases import ExpiredLease
+from roost.db.cell.operations import OverdueOperation
 from roost.db.engine import Database, retried
+from roost.operations import kinds
 from roost.rpc.compute import Compute
 
 LOG = logging.getLogger(__name__)
+T = TypeVar("T", ExpiredLease, OverdueOperation)
+W_contra = TypeVar("W_contra", contravariant=True)
 
 
-class RecoveryPolicy(Protocol):
-    """Recovers the tasks of one kind. Every change expects the row to be as it was found."""
+class RecoveryPolicy(Protocol[W_contra]):
+    """Recovers work of one kind. Every change expects the row to be as it was found."""
 
-    def host_is_up(self, task: ExpiredLease) -> None:
-        """Send the task to its host again: the host is up, but its lease has expired."""
+    def host_is_up(self, work: W_contra, /) -> None:
+        """Send it to its host again: the host is up, but its lease has expired."""
 
-    def host_is_down(self, task: ExpiredLease) -> None:
-        """End the task, or move it: its host is down."""
-
-
-Remedies = Mapping[str, RecoveryPolicy]
+    def host_is_down(self, work: W_contra, /) -> None:
+        """End it, or move it: its host is down."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,60 +117,39 @@ class Deletes:
 
 
 @dataclasses.dataclass(frozen=True)
-class PowerTasks:
-    """Sends a task again to a host that is up; ends the task of one that is down."""
+class Operations:
+    """Sends an operation again to a host that is up; ends that of a host that is down.
 
-    power: TaskOutcomes
+    One that its host does not do, however often it was sent there, ends, too.
+    """
 
-    def host_is_up(self, task: ExpiredLease) -> None:
-        self.power.resend(task)
+    outcomes: OperationOutcomes
 
-    def host_is_down(self, task: ExpiredLease) -> None:
-        self.power.abandon(task)
+    def host_is_up(self, operation: OverdueOperation) -> None:
+        kind = kinds.get(operation.kind)
+        if kind.once is not None:
+            self.outcomes.abandon(operation, kind.once)
+        elif operation.tries >= kind.tries and not kind.insists:
+            why = f"The host of the server did not do it: it was sent there {kind.tries + 1} times."
+            self.outcomes.abandon(operation, why)
+        else:
+            self.outcomes.resend(operation)
 
-
-@dataclasses.dataclass(frozen=True)
-class Passwords:
-    """Abandons the task: the password was only in the lost message, so it cannot be sent again."""
-
-    power: TaskOutcomes
-
-    def host_is_up(self, task: ExpiredLease) -> None:
-        self.power.abandon(task, why="The password did not reach the server: set it again.")
-
-    def host_is_down(self, task: ExpiredLease) -> None:
-        self.power.abandon(task)
-
-
-def remedies(
-    *,
-    builds: RecoveryPolicy,
-    deletes: RecoveryPolicy,
-    power: RecoveryPolicy,
-    passwords: RecoveryPolicy,
-) -> Remedies:
-    """Return the recovery policy of each task state."""
-    return {
-        **dict.fromkeys(states.BUILD_TASKS, builds),
-        **dict.fromkeys((*states.POWER_TASKS, *states.LIFE_TASKS, *states.PUT_AWAY_TASKS), power),
-        states.UPDATING_PASSWORD: passwords,
-        states.DELETING: deletes,
-    }
+    def host_is_down(self, operation: OverdueOperation) -> None:
+        action = kinds.get(operation.kind).action
+        why = f"The host of the server went down during the action: {action}."
+        self.outcomes.abandon(operation, why)
 
 
-def _context(task: ExpiredLease) -> RequestContext:
+def _context(task: ExpiredLease | OverdueOperation) -> RequestContext:
     """Return the context of the request, in the name of the server's project."""
     return project_context(task.project_id, request_id=task.request_id)
 
 
-_LEAVE_GUESTS: Final = (*states.BUILD_TASKS, states.DELETING)
-
-
 @dataclasses.dataclass
 class CellSweeper:
-    """Takes up the tasks of a cell whose lease has expired. Any number of sweepers may run.
+    """Takes up what is under way in a cell and whose lease has expired. Any number may run.
 
-    :param remedies: recovery policy by task state
     :param surely_down: returns which of some hosts are certainly down
     :param lease_seconds: length of a lease. Half of it is for the delivery of a message, and for a
         sweep: a host that received the message renews its lease within a third.
@@ -178,7 +157,9 @@ class CellSweeper:
     """
 
     database: Database
-    remedies: Remedies
+    builds: Builds
+    deletes: Deletes
+    operations: Operations
     surely_down: Callable[[Collection[str]], Collection[str]]
     lease_seconds: float
     stale_seconds: float = 0
@@ -186,23 +167,25 @@ class CellSweeper:
 
     def sweep(self) -> None:
         self._report_stale()
-        tasks = self._take()
-        if not tasks:
+        tasks, overdue = self._take()
+        if not tasks and not overdue:
             return
-        down = self.surely_down({task.host for task in tasks if task.host is not None})
-        random.shuffle(tasks)  # so that not always the same tasks are postponed
-        for kind in {id(remedy): remedy for remedy in self.remedies.values()}.values():
-            self._take_up([task for task in tasks if self.remedies[task.task_state] is kind], down)
+        hosts = {task.host for task in tasks if task.host is not None}
+        down = self.surely_down(hosts | {operation.host for operation in overdue})
+        deletes = [task for task in tasks if task.task_state == states.DELETING]
+        builds = [task for task in tasks if task.task_state != states.DELETING]
+        self._take_up(builds, self.builds, down)
+        self._take_up(deletes, self.deletes, down)
+        self._take_up(overdue, self.operations, down)
 
     @retried
-    def _take(self) -> list[ExpiredLease]:
+    def _take(self) -> tuple[list[ExpiredLease], list[OverdueOperation]]:
+        half, stale = self.lease_seconds / 2, self.stale_seconds
         with self.database.begin() as session:
-            return leases.take_overdue(
-                session,
-                begun_seconds=self.lease_seconds,
-                seconds=self.lease_seconds / 2,
-                stale_seconds=self.stale_seconds,
+            tasks = leases.take_overdue(
+                session, begun_seconds=self.lease_seconds, seconds=half, stale_seconds=stale
             )
+            return tasks, operations.take_overdue(session, seconds=half, stale_seconds=stale)
 
     def _report_stale(self) -> None:
         """Log when more tasks wait for an operator than at the last sweep."""
@@ -218,32 +201,30 @@ class CellSweeper:
             )
         self._waiting = waiting
 
-    def _take_up(self, tasks: Collection[ExpiredLease], down: Collection[str]) -> None:
-        """Recover tasks of one kind; a timeout postpones the rest, which would time out, too."""
-        for task in tasks:
-            with current(_context(task)):
+    def _take_up(self, work: list[T], recovery: RecoveryPolicy[T], down: Collection[str]) -> None:
+        """Recover work of one kind; a timeout postpones the rest, which would time out, too."""
+        random.shuffle(work)  # so that not always the same is postponed
+        for one in work:
+            with current(_context(one)):
                 try:
-                    self._recover(task, down)
+                    self._recover(one, recovery, down)
                 except exception.Timeout as error:
-                    LOG.warning("[instance: %s] %s postponed, and all others: %s",
-                                task.instance_uuid, task.task_state, error.message)  # fmt: skip
+                    LOG.warning("[instance: %s] recovery postponed, and all others: %s",
+                                one.instance_uuid, error.message)  # fmt: skip
                     return
                 except exception.RoostError as error:
-                    LOG.warning("[instance: %s] %s postponed: %s",
-                                task.instance_uuid, task.task_state, error.message)  # fmt: skip
+                    LOG.warning("[instance: %s] recovery postponed: %s",
+                                one.instance_uuid, error.message)  # fmt: skip
                 except Exception:
-                    LOG.exception(
-                        "[instance: %s] %s postponed", task.instance_uuid, task.task_state
-                    )
+                    LOG.exception("[instance: %s] recovery postponed", one.instance_uuid)
 
-    def _recover(self, task: ExpiredLease, down: Collection[str]) -> None:
-        remedy = self.remedies[task.task_state]
-        if task.host in down:
-            if task.task_state in _LEAVE_GUESTS:
-                self._note_left_behind(task)
-            remedy.host_is_down(task)
-        else:
-            remedy.host_is_up(task)
+    def _recover(self, one: T, recovery: RecoveryPolicy[T], down: Collection[str]) -> None:
+        if one.host not in down:
+            recovery.host_is_up(one)
+            return
+        if isinstance(one, ExpiredLease):  # the build goes on elsewhere, the delete ends here
+            self._note_left_behind(one)
+        recovery.host_is_down(one)
 
     @retried
     def _note_left_behind(self, task: ExpiredLease) -> None:

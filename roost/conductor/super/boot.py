@@ -23,6 +23,7 @@ from roost.conductor.failures import PlacementFailure
 from roost.context import RequestContext
 from roost.db.api import build_requests, instance_mappings
 from roost.db.cell import actions, builds, faults, instances
+from roost.db.cell.actions import CREATE
 from roost.db.engine import Database, Session, retried
 from roost.db.types import utcnow
 from roost.flow import Flow, Step
@@ -303,7 +304,8 @@ def record_in_cell0(task: Cell0Record) -> None:
         if instances.create(session, build_request.instance):
             faults.add(session, task.why.fault(task.uuid, host=None))
             actions.start(session, _create_action(build_request, task.events))
-            actions.add_events(session, task.uuid, [], finish=True, message=task.why.message)
+            message = task.why.message
+            actions.add_events(session, task.uuid, CREATE, [], finish=True, message=message)
         task.created = True
     LOG.warning("[instance: %s] build failed for good: %s", task.uuid, task.why.line)
 

@@ -18,53 +18,96 @@ from roost.db.types import database_now
 from roost.objects import InstanceAction, InstanceActionEvent
 
 KEPT: Final = 1000  # of one instance
-_CREATE: Final = "create"
+CREATE: Final = "create"
+DELETE: Final = "delete"
 _actions = models.instance_actions
 _events = models.instance_action_events
 _ACTION = tuple(name for name in InstanceAction.fields if name != "events")
 _EVENT = tuple(InstanceActionEvent.fields)
 
 
-def start(session: Session, action: InstanceAction) -> None:
+def start(session: Session, action: InstanceAction, *, operation_uuid: str | None = None) -> bool:
     """Begin an action, with the events it has so far; the same again changes nothing.
 
     Deletes old actions of the instance, except the latest ones and the create.
+
+    :param operation_uuid: the operation that it records
+    :returns: whether it is new
     """
-    values = {**action.values(), "updated_at": database_now()}
+    values = {
+        **action.values(),
+        "operation_uuid": operation_uuid,
+        "updated_at": database_now(),
+    }
     events = values.pop("events", [])
     if not insert_once(session, _actions, values):
-        return
-    _insert_events(session, _id_of(session, action), events)
-    if action.action != _CREATE:
+        return False
+    if events:
+        _insert_events(session, _id_of(session, action), events)
+    if action.action != CREATE:
         mine = _actions.c.instance_uuid == action.instance_uuid
-        over = (_actions.c.action != _CREATE, _actions.c.finish_time.is_not(None))
+        over = (_actions.c.action != CREATE, _actions.c.finish_time.is_not(None))
         newest.keep(session, _actions, mine, KEPT, *over)
+    return True
 
 
 def add_events(
     session: Session,
     instance_uuid: str,
+    action: str,
     events: Sequence[InstanceActionEvent],
     *,
     finish: bool = False,
     message: str | None = None,
 ) -> None:
-    """Add events to the latest unfinished action of an instance, and finish it if ``finish``.
+    """Add events to the latest action of this name of an instance, and finish it if ``finish``.
 
+    :param action: that of a build or a delete; operations have :func:`add_to_operation`
     :param message: the message of a failed action
     """
-    if not events and not finish:
-        return
-    action_id = _under_way(session, instance_uuid)
-    if action_id is None:
-        return
-    _insert_events(session, action_id, events)
+    if events or finish:
+        named = (_actions.c.instance_uuid == instance_uuid, _actions.c.action == action)
+        query = sa.select(_actions.c.id).where(*named).order_by(_actions.c.id.desc()).limit(1)
+        action_id = session.execute(query).scalar_one_or_none()
+        if action_id is not None:
+            _add(session, _actions.c.id == action_id, events, finish=finish, message=message)
+
+
+def add_to_operation(
+    session: Session,
+    operation_uuid: str,
+    events: Sequence[InstanceActionEvent],
+    *,
+    finish: bool = False,
+    message: str | None = None,
+) -> None:
+    """Add events to the action of an operation, and finish it if ``finish``."""
+    if events or finish:
+        mine = _actions.c.operation_uuid == operation_uuid
+        _add(session, mine, events, finish=finish, message=message)
+
+
+def _add(
+    session: Session,
+    mine: sa.ColumnElement[bool],
+    events: Sequence[InstanceActionEvent],
+    *,
+    finish: bool,
+    message: str | None,
+) -> None:
+    for event in events:
+        values = event.values()
+        row = [sa.literal(value, _events.c[name].type) for name, value in values.items()]
+        named = sa.insert(_events).from_select(
+            ["action_id", *values], sa.select(_actions.c.id, *row).where(mine)
+        )
+        session.execute(named)
     changes: dict[str, Any] = {"updated_at": database_now()}
     if finish:
         changes["finish_time"] = changes["updated_at"]
     if message is not None:
         changes["message"] = message
-    session.execute(sa.update(_actions).where(_actions.c.id == action_id).values(changes))
+    session.execute(sa.update(_actions).where(mine).values(changes))
 
 
 def end(
@@ -89,23 +132,29 @@ def end(
         _insert_events(session, action_id, events)
 
 
-def is_over(session: Session, instance_uuid: str, request_id: str) -> bool:
-    """Return whether this request's action on the instance is finished.
+def records(session: Session, operation_uuid: str) -> bool:
+    """Return whether there is an action of this operation, under way or over."""
+    query = sa.select(_actions.c.id).where(_actions.c.operation_uuid == operation_uuid)
+    return session.execute(query).first() is not None
 
-    The read locks the row, so it sees all that is committed by now.
-    """
-    over = sa.select(_actions.c.id).where(
-        _actions.c.instance_uuid == instance_uuid,
-        _actions.c.request_id == request_id,
-        _actions.c.finish_time.is_not(None),
+
+def events_of(session: Session, operation_uuid: str) -> list[InstanceActionEvent]:
+    """Return the events of an operation in order of their start."""
+    query = sa.select(_events).join(_actions, _actions.c.id == _events.c.action_id)
+    rows = session.execute(
+        query.where(_actions.c.operation_uuid == operation_uuid).order_by(
+            _events.c.start_time, _events.c.id
+        )
     )
-    return session.execute(over.with_for_update()).first() is not None
+    return [_event(row) for row in rows]
 
 
-def request_under_way(instance_uuid: sa.ColumnElement[str]) -> sa.ScalarSelect[str]:
-    """Return the column of the request id of an instance's latest unfinished action."""
+def request_of(
+    instance_uuid: sa.ColumnElement[str], action: sa.ColumnElement[str]
+) -> sa.ScalarSelect[str]:
+    """Return the column of the request id of an instance's latest action of a name."""
     query = sa.select(_actions.c.request_id).where(
-        _actions.c.instance_uuid == instance_uuid, _actions.c.finish_time.is_(None)
+        _actions.c.instance_uuid == instance_uuid, _actions.c.action == action
     )
     return query.order_by(_actions.c.id.desc()).limit(1).scalar_subquery()
 
@@ -148,17 +197,7 @@ def _id_of(session: Session, action: InstanceAction) -> int:
     return found
 
 
-def _under_way(session: Session, instance_uuid: str) -> int | None:
-    """Return the latest unfinished action (a lock may be newer), or else the latest."""
-    is_over = sa.case((_actions.c.finish_time.is_(None), 0), else_=1)
-    query = sa.select(_actions.c.id).where(_actions.c.instance_uuid == instance_uuid)
-    found = session.execute(query.order_by(is_over, _actions.c.id.desc()).limit(1))
-    return found.scalar_one_or_none()
-
-
-def _insert_events(
-    session: Session, action_id: int | None, events: Sequence[InstanceActionEvent]
-) -> None:
+def _insert_events(session: Session, action_id: int, events: Sequence[InstanceActionEvent]) -> None:
     if events:
         session.execute(
             sa.insert(_events), [{**event.values(), "action_id": action_id} for event in events]

@@ -14,11 +14,13 @@ from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.types import database_now
 from roost.objects import Instance, NetworkInfo
+from roost.operations.moves import MOVES, Moves
 
 _instances = models.instances
 _OWNED = (
     models.instance_faults,
     models.builds,
+    models.operations,
     models.ports,
     models.instance_tags,
     models.instance_addresses,
@@ -26,7 +28,7 @@ _OWNED = (
     models.left_behind,
 )
 _AT_ONCE = 1000  # rows that one statement names
-_OBJECTS = ("flavor", "image", "keypair", "network_info", "numa_topology", "task_image")
+_OBJECTS = ("flavor", "image", "keypair", "network_info", "numa_topology")
 _LISTS = ("networks", "pci")
 _JSON = ("metadata", "tags", "security_groups", "trusted_certs")
 _UNSET = {"security_groups": '["default"]', "trusted_certs": "[]"}  # in rows of older releases
@@ -85,6 +87,13 @@ def find(session: Session, uuid: str, *, deleted: bool = False) -> Instance | No
     return None if row is None else row_to_instance(row)
 
 
+def has_task(session: Session, uuid: str, *, host: str, tasks: Collection[str]) -> bool:
+    """Return whether an instance is on a host, with one of these task states."""
+    c = _instances.c
+    here = sa.select(c.id).where(c.uuid == uuid, c.host == host, c.deleted_at.is_(None))
+    return session.execute(here.where(c.task_state.in_(tasks))).first() is not None
+
+
 def update(
     session: Session,
     uuid: str,
@@ -92,7 +101,7 @@ def update(
     *,
     expected: Mapping[str, Any],
     at: datetime.datetime | None = None,
-    moves: states.Moves = states.MOVES,
+    moves: Moves = MOVES,
 ) -> bool:
     """Change an instance, if it is as expected. A new task ends the lease of the old one.
 
@@ -103,8 +112,7 @@ def update(
     by :meth:`roost.db.engine.Database.now`: a row that was last changed exactly ``at`` that time
     has the change already.
 
-    :param changes: column -> new value, as the object has it; the end of a task also clears
-        ``task_image``
+    :param changes: column -> new value, as the object has it
     :param expected: column -> the value it must have, or a collection of such values
     :param moves: the table of allowed state changes
     :returns: False when an earlier try of the same step did it
@@ -154,7 +162,6 @@ def mark_deleted(session: Session, uuid: str) -> bool:
         .values(
             vm_state=states.DELETED,
             task_state=None,
-            task_image=None,
             lease_until=None,
             power_state=states.NOSTATE,
             deleted_at=now,
@@ -254,7 +261,6 @@ def row_to_instance(row: sa.Row[tuple[object, ...]]) -> Instance:
         keypair=wire.load_shared(values["keypair"]),
         network_info=wire.load(values["network_info"]),
         numa_topology=wire.load(values["numa_topology"]),
-        task_image=wire.load_shared(values["task_image"]),
         **{name: json.loads(values[name] or _UNSET[name]) for name in _JSON},
     )
 
@@ -266,7 +272,7 @@ def _is(name: str, value: Any) -> sa.ColumnElement[bool]:
     return column.is_(None) if value is None else column == value
 
 
-def _move(changes: Mapping[str, Any], moves: states.Moves) -> list[sa.ColumnElement[bool]]:
+def _move(changes: Mapping[str, Any], moves: Moves) -> list[sa.ColumnElement[bool]]:
     """Return the condition that the table of states allows the change."""
     if "vm_state" not in changes and "task_state" not in changes:
         return []
@@ -308,8 +314,6 @@ def _put_away(changes: Mapping[str, Any]) -> list[tuple[Any, Any]]:
 
 def _stored(changes: Mapping[str, Any]) -> dict[str, Any]:
     stored = dict(changes)
-    if stored.get("task_state", "") is None:
-        stored["task_image"] = None
     if "image" in stored:
         stored["image_id"] = stored["image"].id if stored["image"] else None
     for names, dump in ((_OBJECTS, wire.dump), (_LISTS, wire.dump_list), (_JSON, json.dumps)):

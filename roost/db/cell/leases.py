@@ -1,8 +1,9 @@
-"""Leases on the tasks of instances; all times are by the clock of the cell's database.
+"""Leases on builds and deletes; all times are by the clock of the cell's database.
 
-An instance with a task has a lease (``instances.lease_until``). It is empty when the task begins,
-and the next sweep sets a first one; the host renews it while it works. An expired lease is taken
-over by one sweep, which holds a lease of its own meanwhile.
+An instance that is being built or deleted has a lease (``instances.lease_until``). It is empty when
+the task begins, and the next sweep sets a first one; the host renews it while it works. An expired
+lease is taken over by one sweep, which holds a lease of its own meanwhile. Operations have their
+leases in rows of their own (``operations.py``).
 """
 
 import collections
@@ -20,11 +21,9 @@ from roost.db.engine import Session
 from roost.db.types import UtcDateTime
 
 _instances = models.instances
+_TASKS = (*states.BUILD_TASKS, states.DELETING)
 # Tasks that a host has begun, and on which it may assume a whole lease.
-_BEGUN = (
-    *(states.NETWORKING, states.SPAWNING),
-    *(*states.REBUILD_TASKS[1:], *states.IMAGE_TASKS[2:]),
-)
+_BEGUN = (states.NETWORKING, states.SPAWNING)
 _WHOSE = ("instance_uuid", "project_id", "request_id")
 _AT_ONCE = 500  # rows that one statement names, or one sweep takes
 
@@ -41,7 +40,7 @@ class ExpiredLease(NamedTuple):
     """A task whose lease has expired; ``lease_until`` is the lease of the sweep that took it.
 
     A change that expects this lease fails if the host has renewed its own since. ``request_id`` is
-    of the latest unfinished action.
+    that of the build or delete.
     """
 
     instance_uuid: str
@@ -69,7 +68,7 @@ class _Found(NamedTuple):
 
 
 def renew(session: Session, held: Sequence[HeldLease], *, host: str, seconds: float) -> set[int]:
-    """Renew the leases of a host, and return the positions in ``held`` of those that it has lost.
+    """Renew leases of a host, and return the positions in ``held`` of those that it has lost.
 
     Work that the host itself has finished is not lost: a finished task, and a build that has become
     a server, whatever task it has by now (except a delete, which the host must follow).
@@ -92,14 +91,14 @@ def renew(session: Session, held: Sequence[HeldLease], *, host: str, seconds: fl
 def end_others(
     session: Session, held: Iterable[HeldLease], *, host: str, stale_seconds: float = 0
 ) -> None:
-    """End the leases of all tasks on a host except those that it holds and stale ones."""
+    """End the leases of all builds and deletes on a host but those that it holds and stale ones."""
     kept = {each.instance_uuid for each in held}
     c = _instances.c
     others = sa.true() if not kept else c.uuid.not_in(kept)
     now = clock.now(session)
     session.execute(
         sa.update(_instances)
-        .where(_here(host), c.task_state.is_not(None), others, ~is_stale(now, stale_seconds))
+        .where(_here(host), c.task_state.in_(_TASKS), others, ~is_stale(now, stale_seconds))
         .values(lease_until=now)
     )
 
@@ -107,7 +106,7 @@ def end_others(
 def take_overdue(
     session: Session, *, begun_seconds: float, seconds: float, stale_seconds: float = 0
 ) -> list[ExpiredLease]:
-    """Give tasks without a lease a first one, and take those whose lease has expired.
+    """Give builds and deletes without a lease a first one; take those whose lease has expired.
 
     Only one caller gets each: those that another has taken or a host has renewed are left out.
 
@@ -121,7 +120,7 @@ def take_overdue(
     found = session.execute(
         sa.select(c.uuid, c.lease_until)
         .where(
-            c.task_state.is_not(None),
+            c.task_state.in_(_TASKS),
             c.deleted_at.is_(None),
             sa.or_(c.lease_until.is_(None), c.lease_until <= now),
             ~is_stale(now, stale_seconds),
@@ -180,7 +179,8 @@ def _taken(
     if not uuids:
         return []
     c = _instances.c
-    columns = {**c, "instance_uuid": c.uuid, "request_id": actions.request_under_way(c.uuid)}
+    action = sa.case((c.task_state == states.DELETING, actions.DELETE), else_=actions.CREATE)
+    columns = {**c, "instance_uuid": c.uuid, "request_id": actions.request_of(c.uuid, action)}
     rows = session.execute(
         sa.select(*[columns[name] for name in ExpiredLease._fields])
         .where(c.uuid.in_(uuids), c.lease_until == until)

@@ -52,8 +52,7 @@ instances = sa.Table(
     sa.Column("attempt", sa.Integer, nullable=False, default=0),
     sa.Column("vm_state", sa.String(32), nullable=False),
     sa.Column("task_state", sa.String(32)),
-    sa.Column("task_image", LongText),  # the image of the task; none without a task
-    sa.Column("lease_until", UtcDateTime),  # the lease on the task; none without a task
+    sa.Column("lease_until", UtcDateTime),  # the lease on its build or delete, if there is one
     sa.Column("power_state", sa.Integer, nullable=False, default=0),
     sa.Column("locked", sa.Boolean, nullable=False, default=False, server_default="0"),
     sa.Column("locked_by", sa.String(16)),
@@ -125,6 +124,22 @@ builds = sa.Table(
     sa.Column("tried", LongText, nullable=False),
 )
 
+# An operation under way on an instance. The row is deleted when the operation ends; its action in
+# the history has its uuid. ``tries``: how often it was sent to the host again.
+operations = sa.Table(
+    "operations",
+    metadata,
+    sa.Column("uuid", Uuid, primary_key=True),
+    sa.Column("instance_uuid", Uuid, nullable=False, unique=True),
+    sa.Column("kind", sa.String(32), nullable=False),
+    sa.Column("host", sa.String(255), nullable=False, index=True),
+    sa.Column("image", LongText),
+    sa.Column("request_id", sa.String(64), nullable=False),
+    sa.Column("tries", sa.Integer, nullable=False, default=0),
+    sa.Column("lease_until", UtcDateTime),  # None: its host has not begun it
+    sa.Column("created_at", UtcDateTime, nullable=False),
+)
+
 instance_faults = sa.Table(
     "instance_faults",
     metadata,
@@ -150,6 +165,7 @@ instance_actions = sa.Table(
     sa.Column("finish_time", UtcDateTime),
     sa.Column("updated_at", UtcDateTime),
     sa.Column("message", sa.Text),
+    sa.Column("operation_uuid", Uuid, unique=True),  # None: it was no operation
     sa.UniqueConstraint("instance_uuid", "request_id", "action"),
 )
 
@@ -187,7 +203,9 @@ services = sa.Table(
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("last_seen_up", UtcDateTime, nullable=False),
     sa.Column("state_id", Uuid),  # id of a host's state path; None: that of its next report
+    sa.Column("version", sa.String(16)),  # of the RPC interface that a host serves
     sa.UniqueConstraint("host", "binary"),
+    sa.Index("services_by_binary", "binary"),
 )
 
 # Hosts that may have guests of instances that were deleted, or rescheduled, while they were down.

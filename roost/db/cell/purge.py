@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from roost.db import clock
-from roost.db.cell import actions, builds, images, instances, left_behind, models, ports
+from roost.db.cell import actions, builds, instances, left_behind, models, operations, ports
 from roost.db.engine import Session
 from roost.objects import InstanceActionEvent
 
@@ -21,15 +21,14 @@ def delete_with_record(
 ) -> bool:
     """Free its ports, end its build and its action, mark its row; return whether it still lived.
 
-    An image that its task was to create is recorded as abandoned.
+    An operation that is under way ends; an image that it was to create is recorded as abandoned.
     """
     ports.free(session, instance_uuid)
     builds.end(session, instance_uuid)
-    image_id = images.waiting(session, instance_uuid)
     if not instances.mark_deleted(session, instance_uuid):
         return False
-    images.forsake(session, instance_uuid, image_id)
-    actions.add_events(session, instance_uuid, events, finish=True)
+    operations.preempt(session, instance_uuid, "The server was deleted.")
+    actions.add_events(session, instance_uuid, actions.DELETE, events, finish=True)
     return True
 
 

@@ -30,7 +30,11 @@ _ITSELF: Final = (
 _SEEN: Final = (
     sa.update(_services)
     .where(*_ITSELF)
-    .values(last_seen_up=database_now(), availability_zone=sa.bindparam("zone"))
+    .values(
+        last_seen_up=database_now(),
+        availability_zone=sa.bindparam("zone"),
+        version=sa.bindparam("its_version"),
+    )
 )
 _KNOWN: Final = sa.select(_services).where(*_ITSELF)
 
@@ -50,16 +54,19 @@ def report(
     binary: str,
     availability_zone: str | None = None,
     state_id: str | None = None,
+    version: str | None = None,
 ) -> Service:
     """Record that a daemon is alive, and return its service record.
 
     :param state_id: of a host: the id of its state path
+    :param version: of a host: that of the RPC interface that it serves
     :raises roost.exception.Conflict: when the record is of another daemon with the same name
     """
     itself = {"of_host": host, "of_binary": binary}
-    if session.execute(_SEEN, {**itself, "zone": availability_zone}).rowcount == 0:
-        seen = {"last_seen_up": database_now(), "availability_zone": availability_zone}
-        _insert(session, host, binary, seen)
+    seen = {"zone": availability_zone, "its_version": version}
+    if session.execute(_SEEN, {**itself, **seen}).rowcount == 0:
+        first = {"availability_zone": availability_zone, "version": version}
+        _insert(session, host, binary, {"last_seen_up": database_now(), **first})
     known = session.execute(_KNOWN, itself).one()
     if state_id is not None:
         _check_state(session, known, state_id)
@@ -96,6 +103,14 @@ def list_services(
     if uuid is not None:
         query = query.where(_services.c.uuid == uuid)
     return [_service(row) for row in session.execute(query)]
+
+
+def list_of_host(session: Session, host: str) -> list[Service]:
+    """Return the compute daemon of a host, and the cell-conductors, which take its reports."""
+    c = _services.c
+    its = (c.host == host) & (c.binary == "roost-compute")
+    rows = session.execute(sa.select(_services).where(its | (c.binary == "roost-cell-conductor")))
+    return [_service(row) for row in rows]
 
 
 def zones(session: Session, *, binary: str) -> dict[str, str]:

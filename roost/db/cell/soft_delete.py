@@ -4,14 +4,16 @@ The API level sends the wanted state in numbered generations (``db/api/soft_dele
 follows the latest it received (column ``turns``), so they may come late, twice and in any order.
 """
 
+import uuid
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from roost import exception, states
-from roost.db.cell import actions, images, instances, models
+from roost.db.cell import instances, models, operations
 from roost.db.engine import Session
-from roost.objects import InstanceAction
+from roost.objects import InstanceAction, Operation
+from roost.operations.kinds import RESTORE, SOFT_DELETE, Kind
 
 _c = models.instances.c
 
@@ -36,37 +38,34 @@ def find(session: Session, instance_uuid: str) -> Synced | None:
     return Synced(row.turns, away, row.task_state is None)
 
 
-def soft_delete(session: Session, *, record: InstanceAction, turn: int) -> str | None:
+def soft_delete(session: Session, *, record: InstanceAction, turn: int) -> Operation | None:
     """Begin to soft-delete an instance, if the generation is new to it, and record the action.
 
-    :returns: the host that is to do it; None: no host needs a message (any more)
+    :returns: the operation that is under way; None: no host needs a message (any more)
     :raises roost.exception.Conflict: when it can only be deleted: it never was a server, is in
         ERROR or on no host, or is being deleted; nothing is changed then
     :raises roost.exception.NotFound: when it is deleted
     """
-    return _begin(session, record, states.SOFT_DELETING, turn=turn)
+    return _begin(session, record, SOFT_DELETE, turn=turn)
 
 
-def restore(session: Session, *, record: InstanceAction, turn: int) -> str | None:
+def restore(session: Session, *, record: InstanceAction, turn: int) -> Operation | None:
     """Begin to restore a soft-deleted instance; like :func:`soft_delete`.
 
     :raises roost.exception.Conflict: when it is not soft-deleted
     :raises roost.exception.NotFound: when it is deleted
     """
-    return _begin(session, record, states.RESTORING, turn=turn)
+    return _begin(session, record, RESTORE, turn=turn)
 
 
-def _begin(session: Session, record: InstanceAction, task: str, *, turn: int) -> str | None:
-    uuid = str(record.instance_uuid)
-    if _is_news(session, uuid, turn):
-        image_id = images.waiting(session, uuid)  # of a task that this one ends
-        instances.update(session, uuid, {"task_state": task, "task_image": None}, expected={})
-        images.forsake(session, uuid, image_id)
-        actions.start(session, record)
-    found = instances.get(session, uuid)
-    if found.host is None:
-        raise exception.Conflict(f"Instance {uuid} is on no host")
-    return str(found.host) if found.task_state == task else None
+def _begin(session: Session, record: InstanceAction, kind: Kind, *, turn: int) -> Operation | None:
+    instance_uuid = str(record.instance_uuid)
+    if _is_news(session, instance_uuid, turn):
+        return operations.start(session, kind, record, uuid=str(uuid.uuid4()))
+    if instances.get(session, instance_uuid).host is None:
+        raise exception.Conflict(f"Instance {instance_uuid} is on no host")
+    found = operations.find(session, instance_uuid)
+    return found if found is not None and found.kind == kind.name else None
 
 
 def _is_news(session: Session, uuid: str, turn: int) -> bool:

@@ -4,7 +4,7 @@ While a conductor sweeps, no lease stays expired for more than a few seconds: ea
 expired ones, and renews them. So a lease that expired long ago is from a restored backup, or no
 conductor was up for as long. The conductor cannot distinguish the two, so such tasks wait for an
 operator; except deletes, which can only end one way. All times are by the clock of the cell's
-database.
+database. Builds have their leases in ``instances``, operations in ``operations``.
 """
 
 import datetime
@@ -18,9 +18,12 @@ from roost.db import clock
 from roost.db.cell import models
 from roost.db.engine import Session
 from roost.db.types import UtcDateTime
+from roost.operations.kinds import OF_TASK
 
 _c = models.instances.c
+_o = models.operations.c
 _SEEN: Final = sa.func.coalesce(_c.lease_until, _c.updated_at, _c.created_at, type_=UtcDateTime())
+_SEEN_OPERATION: Final = sa.func.coalesce(_o.lease_until, _o.created_at, type_=UtcDateTime())
 # A lease expired for as long means an outage of all conductors, or a restored backup.
 STALE_SECONDS: Final = 3600.0
 
@@ -36,29 +39,45 @@ class StaleTask(NamedTuple):
 
 
 def is_stale(now: datetime.datetime, seconds: float) -> sa.ColumnElement[bool]:
-    """Return the condition for rows whose task waits for an operator.
+    """Return the condition for rows of instances whose build waits for an operator.
 
     :param seconds: how long its lease must have been expired; 0: no task waits
     """
     if not seconds:
         return sa.false()
-    cutoff = now - datetime.timedelta(seconds=seconds)
-    return sa.and_(
-        _c.task_state.is_not(None), _c.task_state != states.DELETING, _time(cutoff) > _SEEN
-    )
+    others = (states.DELETING, *OF_TASK)
+    return sa.and_(_c.task_state.not_in(others), _before(now, seconds) > _SEEN)
+
+
+def is_stale_operation(now: datetime.datetime, seconds: float) -> sa.ColumnElement[bool]:
+    """Return the condition for rows of operations that wait for an operator."""
+    return _before(now, seconds) > _SEEN_OPERATION if seconds else sa.false()
 
 
 def list_stale(session: Session, *, seconds: float) -> list[StaleTask]:
     """Return the tasks that wait for an operator, the oldest instance first."""
-    query = sa.select(_c.uuid, _c.host, _c.vm_state, _c.task_state, _SEEN)
-    rows = session.execute(query.where(*_waiting(session, seconds)).order_by(_c.id))
-    return [StaleTask(*row) for row in rows]
+    now = clock.now(session)
+    columns = (_c.id, _c.uuid, _c.host, _c.vm_state, _c.task_state)
+    builds = sa.select(*columns, _SEEN).where(_c.deleted_at.is_(None), is_stale(now, seconds))
+    operations = sa.select(*columns, _SEEN_OPERATION).join_from(
+        models.operations, models.instances, _o.instance_uuid == _c.uuid
+    )
+    rows = [
+        *session.execute(builds),
+        *session.execute(operations.where(is_stale_operation(now, seconds))),
+    ]
+    return [StaleTask(*row[1:]) for row in sorted(rows, key=lambda row: row.id)]
 
 
 def count(session: Session, *, seconds: float) -> int:
     """Return how many tasks wait for an operator."""
-    found = sa.select(sa.func.count()).select_from(models.instances)
-    return int(session.execute(found.where(*_waiting(session, seconds))).scalar_one())
+    now = clock.now(session)
+    builds = sa.select(sa.func.count()).select_from(models.instances)
+    operations = sa.select(sa.func.count()).select_from(models.operations)
+    waiting = builds.where(_c.deleted_at.is_(None), is_stale(now, seconds))
+    return int(session.execute(waiting).scalar_one()) + int(
+        session.execute(operations.where(is_stale_operation(now, seconds))).scalar_one()
+    )
 
 
 def release(session: Session, *, seconds: float, only: Collection[str] | None = None) -> set[str]:
@@ -68,17 +87,19 @@ def release(session: Session, *, seconds: float, only: Collection[str] | None = 
     """
     named = {task.instance_uuid for task in list_stale(session, seconds=seconds)}
     chosen = named if only is None else named & set(only)
+    now = clock.now(session)
     session.execute(
         sa.update(models.instances)
-        .where(_c.uuid.in_(chosen), *_waiting(session, seconds))
-        .values(lease_until=clock.now(session))
+        .where(_c.uuid.in_(chosen), _c.deleted_at.is_(None), is_stale(now, seconds))
+        .values(lease_until=now)
+    )
+    session.execute(
+        sa.update(models.operations)
+        .where(_o.instance_uuid.in_(chosen), is_stale_operation(now, seconds))
+        .values(lease_until=now)
     )
     return chosen
 
 
-def _waiting(session: Session, seconds: float) -> tuple[sa.ColumnElement[bool], ...]:
-    return _c.deleted_at.is_(None), is_stale(clock.now(session), seconds)
-
-
-def _time(at: datetime.datetime) -> sa.ColumnElement[datetime.datetime]:
-    return sa.literal(at, UtcDateTime())
+def _before(now: datetime.datetime, seconds: float) -> sa.ColumnElement[datetime.datetime]:
+    return sa.literal(now - datetime.timedelta(seconds=seconds), UtcDateTime())

@@ -7,7 +7,7 @@ for the same servers only once.
 import contextlib
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent import futures
 from typing import Any, Final
 
@@ -21,6 +21,17 @@ from roost.rig.client import Client
 CLIENTS: Final = 16
 LOOK_SECONDS: Final = 1.0
 _REFUSALS: Final = range(400, 500)
+# What each action of a server's life asks for, and the status that it leads to.
+ACTIONS: Final[Mapping[str, tuple[dict[str, Any] | None, str]]] = {
+    "reboot": ({"type": "HARD"}, "ACTIVE"),
+    "rebuild": ({}, "ACTIVE"),
+    "os-stop": (None, "SHUTOFF"),
+    "os-start": (None, "ACTIVE"),
+    "pause": (None, "PAUSED"),
+    "unpause": (None, "ACTIVE"),
+    "suspend": (None, "SUSPENDED"),
+    "resume": (None, "ACTIVE"),
+}
 
 
 class Storm:
@@ -98,12 +109,63 @@ class Storm:
             self.look()
             if not self._over.is_set():
                 self._delete_those_due(time.monotonic())
+                self._begin_lives()
 
     def _delete_those_due(self, now: float) -> None:
         for server in self.register.all():
             if server.delete_asked is None and server.due(now):
                 server.delete_asked = now
                 self._pool.submit(self._delete, server)
+
+    def _begin_lives(self) -> None:
+        for server in self.register.all():
+            if server.may_act:
+                server.acting = True
+                self._pool.submit(self._live, server)
+
+    def _live(self, server: StormServer) -> None:
+        """Carry out the actions of a server, one after the other, unless it is in ERROR or gone."""
+        try:
+            for action in server.request.life:
+                if not self._act(server, action):
+                    return
+        finally:
+            server.acted = time.monotonic()
+            server.acting = False
+
+    def _act(self, server: StormServer, action: str) -> bool:
+        """Ask until the server rests in the status that the action leads to."""
+        given, wanted = ACTIONS[action]
+        if action == "rebuild":
+            given = {"imageRef": self._prototype.image}
+        accepted = False
+        while not self._closed.is_set():
+            try:
+                if not accepted:
+                    accepted = self._post(server, {action: given})
+                with self.answers.noted("GET server"):
+                    seen = self._client.server(server.ids[0])
+            except exception.NotFound:
+                return False
+            except exception.RoostError:
+                self._closed.wait(self._pause)
+                continue
+            if seen["status"] == "ERROR":
+                return False
+            if seen["OS-EXT-STS:task_state"] is None:
+                if seen["status"] == wanted and (accepted or wanted != "ACTIVE"):
+                    return True
+                accepted = False  # it ended without having been done: its host was down, say
+            self._closed.wait(self._pause)
+        return False
+
+    def _post(self, server: StormServer, action: dict[str, Any]) -> bool:
+        """Ask for an action; return whether it was accepted, as far as is known."""
+        with contextlib.suppress(exception.Conflict, exception.Unavailable):
+            with self.answers.noted(f"POST {min(action)}"):
+                self._client.act(server.ids[0], action)
+            return True
+        return False
 
     def _ask_for(self, request: StormRequest) -> None:
         group = self._make_group(request) if request.policy else None

@@ -117,6 +117,7 @@ def _guests(seen: Observations) -> Iterator[Item]:
         if server["status"] == "ACTIVE" and state != _RUNNING:
             yield Item(LOST, server["id"], f"is ACTIVE on {host}, where its guest is {state}")
     active = {server["id"] for server in seen.listed if server["status"] == "ACTIVE"}
+    active |= {one for server in seen.servers if server.acted for one in server.ids}  # a rebuild's
     for host, guests in seen.guests.items():
         for uuid in guests.keys() - active:
             yield Item(LEAKED, uuid, f"has a guest on {host}, and no ACTIVE server")
@@ -169,7 +170,7 @@ def _errors(seen: Observations) -> Iterator[Item]:
 
 
 def _may_fail(seen: Observations, server: StormServer) -> bool:
-    around = _around(seen, server.asked, server.settled or server.asked)
+    around = _around(seen, server.asked, server.acted or server.settled or server.asked)
     if _ACCIDENT.search(server.fault):
         return any(made.fault.way == "crash" for made in around)
     return bool(server.request.policy) or bool(around)

@@ -26,6 +26,8 @@ class StormServer:
     :param group: the server group that it was asked to be in
     :param ids: all ids seen under its name, which should be one
     :param settled: when it was first seen ACTIVE or in ERROR
+    :param acting: whether its actions are under way
+    :param acted: when the last of them ended
     :param delete_asked: when somebody first tried to delete it
     :param gone: when it was first seen to be gone
     :param flickers: how often it was there again after having been gone
@@ -42,6 +44,8 @@ class StormServer:
     host: str = ""
     fault: str = ""
     settled: float | None = None
+    acting: bool = False
+    acted: float | None = None
     delete_asked: float | None = None
     delete_accepted: float | None = None
     gone: float | None = None
@@ -57,7 +61,13 @@ class StormServer:
         """Whether something is still to happen to it."""
         if not self.accepted or self.gone is not None:
             return False
-        return self.delete_asked is not None or self.state not in SETTLED
+        return self.acting or self.delete_asked is not None or self.state not in SETTLED
+
+    @property
+    def may_act(self) -> bool:
+        """Whether the first of its actions may begin."""
+        begun = self.acting or self.acted is not None or self.delete_asked is not None
+        return bool(self.request.life) and self.state == "ACTIVE" and not begun
 
     def identify(self, uuid: str) -> None:
         """Note an id that goes by its name."""

@@ -16,6 +16,15 @@ ACTIVE: Final = "when active"
 _FATES: Final = {STAY: 35, AT_ONCE: 15, BUILDING: 25, ACTIVE: 25}
 _AFTER: Final = {STAY: (0.0, 0.0), AT_ONCE: (0.0, 0.0), BUILDING: (0.2, 4.0), ACTIVE: (0.0, 20.0)}
 _SIZES: Final = {1: 70, 2: 12, 3: 10, 5: 8}
+# What is done to a server that stays, one after the other; afterwards it is ACTIVE again.
+_LIVES: Final = {
+    (): 40,
+    ("reboot",): 15,
+    ("rebuild",): 15,
+    ("os-stop", "os-start"): 15,
+    ("pause", "unpause"): 8,
+    ("suspend", "resume"): 7,
+}
 _POLICIES: Final = {"": 80, "anti-affinity": 10, "soft-anti-affinity": 5, "affinity": 5}
 
 
@@ -26,6 +35,7 @@ class StormRequest:
     :param policy: that of a group made for them; empty: none
     :param fate: when they are deleted, if they are
     :param after: seconds from then
+    :param life: actions on those that stay, once they are ACTIVE
     """
 
     at: float
@@ -34,6 +44,7 @@ class StormRequest:
     policy: str
     fate: str
     after: float
+    life: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -59,7 +70,9 @@ def draw(seed: int, *, minutes: float, per_minute: float) -> list[StormRequest]:
 def _draw_one(chance: random.Random, at: float, name: str) -> StormRequest:
     fate = _pick(chance, _FATES)
     after = round(chance.uniform(*_AFTER[fate]), 2)
-    return StormRequest(at, name, _pick(chance, _SIZES), _pick(chance, _POLICIES), fate, after)
+    size, policy = _pick(chance, _SIZES), _pick(chance, _POLICIES)
+    life = _pick(chance, _LIVES) if fate == STAY else ()
+    return StormRequest(at, name, size, policy, fate, after, life)
 
 
 def _pick(chance: random.Random, weights: Mapping[T, int]) -> T:

@@ -199,7 +199,7 @@ _BY_NOUN = {  # names of rules, by the role that is enough
     "os_compute_api:servers": {
         "reader": "index detail show",
         "administrator": "allow_all_filters",
-        "member": "create update delete start stop reboot rebuild create_image",
+        "member": "create update delete start stop reboot rebuild create_image trigger_crash_dump",
     },
     "os_compute_api:servers:index": {"administrator": "get_all_tenants"},
     "os_compute_api:servers:show": {"administrator": "host_status"},

@@ -2,6 +2,7 @@
 
 from roost.db.api import flavors
 from roost.db.cell import services
+from roost.rpc.compute import Compute
 from tests.builders import CELL1, a_flavor
 from tests.functional.api.access_table import OTHER
 from tests.functional.api.sample_bodies import BODIES, OLD_NAMES
@@ -60,7 +61,8 @@ def _private_flavor(world, name):
 def say_that_it_is_up(world, host):
     """Let a daemon report, as it would from time to time; these tests take longer."""
     with world.databases[CELL1].begin() as session:
-        services.report(session, host=host, binary="roost-compute", availability_zone="nova")
+        itself = {"host": host, "binary": "roost-compute", "version": Compute.version}
+        services.report(session, **itself, availability_zone="nova")
 
 
 def _spare_service(world, host):

@@ -15,7 +15,7 @@ from roost.cells import cell
 from roost.context import admin_context
 from roost.db.api import cells
 from roost.db.api import soft_delete as mappings
-from roost.db.cell import models, ports, services
+from roost.db.cell import models, operations, ports, services
 from roost.networks import LocalNetwork
 from roost.objects import CellMapping, NetworkRequest
 from roost.standalone.networking import LocalNetworking
@@ -62,7 +62,9 @@ NOBODY_HAS = {
     **dict.fromkeys(("addFixedIp", "removeFixedIp"), "Neutron's"),
     **dict.fromkeys(("addFloatingIp", "removeFloatingIp"), "Neutron's"),
 }
-ACTIONS = sorted({*server_actions.BODY.document(1)["properties"]} - {*NOBODY_HAS})
+ACTIONS = sorted(
+    {*server_actions.BODY.document(1)["properties"]} - {*NOBODY_HAS} | {"trigger_crash_dump"}
+)
 HOSTS, CELLS, SERVERS = 1000, 20, 300
 NETWORK = LocalNetwork(name="private", cidr="10.0.0.0/20")
 A_LITTLE_DEEPER = 1.25  # trees of indexes grow by a level from time to time
@@ -127,7 +129,8 @@ def test_a_request_about_one_server_costs_the_same_in_a_larger_cloud(small, larg
 @pytest.mark.parametrize("name", ACTIONS)
 def test_an_action_costs_the_same_in_a_larger_cloud(small, large, name):
     state, body = BEGINS.get(name, states.ACTIVE), {name: ARGUMENTS.get(name)}
-    _costs_the_same(small, large, ACTION, body, minor=1, state=state)
+    minor = server_actions.ACTIONS[name].since
+    _costs_the_same(small, large, ACTION, body, minor=minor, state=state)
 
 
 def test_every_action_is_walked():
@@ -164,6 +167,7 @@ def _put(world, uuid, state):
     with world.databases[CELL1].begin() as session:
         of_it = sa.update(models.instances).where(models.instances.c.uuid == uuid)
         session.execute(of_it.values(vm_state=state, task_state=None))
+        operations.preempt(session, uuid, "It has ended.")
 
 
 def _cost(world, request, body, minor, state):

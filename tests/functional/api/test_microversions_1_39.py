@@ -143,6 +143,12 @@ def test_2_16_administrators_see_whether_the_host_is_up(shared):
     assert fields(16, show(shared, server)) == (set(), set())
 
 
+def test_2_17_servers_can_be_made_to_crash(shared):
+    path = f"POST /v2.1/servers/{active(shared).uuid}/action"
+    crash = asking(shared.client, path, {"trigger_crash_dump": None}, token=ALICE)
+    assert statuses(17, crash) == (404, 202)
+
+
 def test_2_18_paths_need_no_project_and_never_did(client):
     assert statuses(18, asking(client, "GET /v2.1/flavors")) == (200, 200)
 

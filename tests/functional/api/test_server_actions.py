@@ -1,12 +1,15 @@
 """Stopping, starting, pausing servers and so on through the API; casts to hosts are recorded."""
 
 import pytest
+import sqlalchemy as sa
 
 from roost import states
-from roost.db.cell import actions
+from roost.db.cell import actions, models, operations, services
 from roost.objects.mapping import CELL0_UUID
+from roost.operations import kinds
 from tests.api_harness import ALICE
-from tests.builders import CELL1, a_uuid
+from tests.builders import CELL1, NOW, a_uuid
+from tests.functional.api.sample_requests import say_that_it_is_up
 
 ACTIVE = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1", "node": "h1"}
 STOPPED = ACTIVE | {"vm_state": states.STOPPED}
@@ -64,7 +67,10 @@ def test_what_is_to_be_done_is_written_down_and_told(world, values, body, task, 
     assert (answer.status_code, answer.content) == (202, b"")
     row = world.instance(server.uuid)
     assert (row.vm_state, row.task_state) == (values["vm_state"], task)
-    assert sent(world) == [("h1", "change_power", {"instance_uuid": server.uuid, "task": task})]
+    ((host, method, told),) = sent(world)
+    operation = told["operation"]
+    assert (host, method, operation.instance_uuid) == ("h1", "run", server.uuid)
+    assert kinds.get(operation.kind).first == task
     (action,) = history(world, server.uuid)
     assert (action.action, action.user_id, action.finish_time) == (word, "alice", None)
     assert action.request_id == answer.headers["x-openstack-request-id"]
@@ -187,7 +193,7 @@ def test_a_delete_comes_before_all_else(world, body):
     act(world, server.uuid, body)
     assert world.client.delete(f"/v2.1/servers/{server.uuid}", token=ALICE).status_code == 204
     assert world.instance(server.uuid).task_state == states.DELETING
-    assert [method for _, method, _ in sent(world)] == ["change_power", "terminate_instance"]
+    assert [method for _, method, _ in sent(world)] == ["run", "terminate_instance"]
 
 
 @pytest.mark.parametrize(
@@ -221,3 +227,58 @@ def test_the_status_tells_what_goes_on_and_can_be_asked_for(world, values, statu
     found = world.client.get(f"/v2.1/servers?status={status}", token=ALICE).json["servers"]
     expected = {server.uuid} | ({other.uuid} if status == "ACTIVE" else set())
     assert {one["id"] for one in found} == expected
+
+
+def test_a_second_action_is_told_what_is_under_way_and_since_when(world):
+    server = world.place(CELL1, **ACTIVE)
+    assert act(world, server.uuid, STOP).status_code == 202
+    told = conflict(act(world, server.uuid, PAUSE))
+    assert told.startswith(f"Cannot 'pause' instance {server.uuid} while it is in task_state")
+    with world.databases[CELL1].read() as session:
+        since = operations.find(session, server.uuid).created_at
+    assert told.endswith(f"powering-off: 'stop' is under way since {since:%Y-%m-%dT%H:%M:%SZ}")
+
+
+def test_an_action_that_preempts_another_ends_it_with_the_reason(world):
+    server = world.place(CELL1, **ACTIVE)
+    for body in (SOFT, HARD):
+        act(world, server.uuid, body)
+    hard, soft = history(world, server.uuid)
+    assert (hard.finish_time, soft.finish_time is None) == (None, False)
+    assert soft.message == "It was ended by another action: reboot."
+    world.client.delete(f"/v2.1/servers/{server.uuid}", token=ALICE)
+    assert history(world, server.uuid)[1].message == "The server is being deleted."
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"last_seen_up": NOW}, f"its host is down since {NOW:%Y-%m-%dT%H:%M:%SZ}"),
+        ({"forced_down": True}, "its host is down since"),
+        ({"version": "0.9"}, "its host is too old for it"),
+    ],
+)
+def test_an_action_on_a_host_that_cannot_do_it_is_refused_at_once(world, values, why):
+    server = world.place(CELL1, **ACTIVE)
+    report(world, values)
+    assert why in conflict(act(world, server.uuid, STOP))
+    assert world.instance(server.uuid).task_state is None
+    assert (history(world, server.uuid), sent(world)) == ([], [])
+
+
+def test_while_no_conductor_takes_reports_no_host_is_down(world):
+    server = world.place(CELL1, **ACTIVE)
+    report(world, {"last_seen_up": NOW}, conductor={"last_seen_up": NOW})
+    assert act(world, server.uuid, STOP).status_code == 202
+
+
+def report(world, values, conductor=None):
+    """Let the host and a conductor of its cell have reported, with other values than usual."""
+    say_that_it_is_up(world, "h1")
+    binary = models.services.c.binary
+    with world.databases[CELL1].begin() as session:
+        services.report(session, host="c1", binary="roost-cell-conductor")
+        itself = sa.update(models.services).where(binary == "roost-compute")
+        session.execute(itself.values(**values))
+        itself = sa.update(models.services).where(binary == "roost-cell-conductor")
+        session.execute(itself.values(**(conductor or {"forced_down": False})))

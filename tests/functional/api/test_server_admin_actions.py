@@ -4,16 +4,18 @@ import pytest
 
 from roost import states
 from roost.api.dependencies import ApiOptions
-from roost.db.cell import faults, images, leases
+from roost.db.cell import faults, images, operations
 from roost.objects.mapping import CELL0_UUID
+from roost.operations.moves import RESETS
 from tests import api_harness
 from tests.api_harness import ADMIN, ALICE
 from tests.builders import CELL1, a_uuid, an_image
 from tests.functional.api.sample_requests import say_that_it_is_up
 from tests.functional.api.test_server_actions import ACTIVE, act, conflict, history, sent
+from tests.operation_rows import put_under
 
 REST = (*states.AS_FOUND.values(), states.ERROR)
-UNDER_TASKS = [(s.vm, s.task) for s in states.RESETS if s.task is not None]
+UNDER_TASKS = [(s.vm, s.task) for s in RESETS if s.task is not None]
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +67,9 @@ def test_a_task_that_was_under_way_ends_in_the_history_with_the_reason(world):
 
 def test_an_image_that_was_being_made_will_get_no_data(world):
     image = an_image(status="queued")
-    task = {"task_state": states.IMAGE_UPLOADING, "task_image": image}
-    server = world.place(CELL1, **ACTIVE | task)
+    server = world.place(CELL1, **ACTIVE | {"task_state": states.IMAGE_UPLOADING})
+    with world.databases[CELL1].begin() as session:
+        put_under(session, server, image=image)
     reset(world, server.uuid, "active")
     with world.databases[CELL1].read() as session:
         assert images.list_forsaken(session, limit=10)[image.id] == server.uuid
@@ -75,12 +78,10 @@ def test_an_image_that_was_being_made_will_get_no_data(world):
 def test_no_sweep_takes_up_what_was_reset(world):
     server = world.place(CELL1, **ACTIVE)
     act(world, server.uuid, {"os-stop": None})
-    with world.databases[CELL1].begin() as session:
-        leases.take_overdue(session, begun_seconds=-1, seconds=-1)
     reset(world, server.uuid, "error")
     with world.databases[CELL1].begin() as session:
-        taken = leases.take_overdue(session, begun_seconds=-1, seconds=-1)
-    assert server.uuid not in {task.instance_uuid for task in taken}
+        taken = operations.take_overdue(session, seconds=-1)
+    assert server.uuid not in {one.instance_uuid for one in taken}
 
 
 def test_a_server_declared_to_be_in_error_says_why_and_one_that_was_keeps_its_reason(world):

@@ -123,7 +123,6 @@ def test_an_action_that_there_is_not_is_told_by_name(world):
     [
         ("shelve", "2.1", 501),
         ("os-migrateLive", "2.96", 501),
-        ("trigger_crash_dump", "2.17", 501),
         ("trigger_crash_dump", "2.16", 404),
     ],
 )

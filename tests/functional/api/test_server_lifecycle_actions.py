@@ -4,10 +4,12 @@ import pytest
 
 from roost import exception, states
 from roost.api.dependencies import ApiOptions
-from roost.api.servers import tasks
+from roost.api.servers import operations
 from roost.db.api import keypairs
 from roost.db.cell import actions, instances
+from roost.db.cell import operations as operation_rows
 from roost.objects.mapping import CELL0_UUID
+from roost.operations import kinds
 from tests import api_harness
 from tests.api_harness import ADMIN, ALICE, UNLIMITED
 from tests.builders import CELL1, a_flavor, a_keypair, a_report, a_uuid, an_image
@@ -36,6 +38,11 @@ BEGINS = {
     "createImage": (IMAGE_OF, states.IMAGE_SNAPSHOT_PENDING, WHOLE),
     "createBackup": (BACKUP, states.IMAGE_BACKUP, WHOLE),
     "changePassword": (PASSWORD, states.UPDATING_PASSWORD, (states.ACTIVE,)),
+    "trigger_crash_dump": (
+        {"trigger_crash_dump": None},
+        states.TRIGGERING_CRASH_DUMP,
+        (states.ACTIVE, states.PAUSED, states.RESCUED, states.ERROR),
+    ),
 }
 
 
@@ -76,6 +83,11 @@ def history(world, server):
         return actions.list_actions(session, server.uuid)
 
 
+def operation(world, server):
+    with world.databases[CELL1].read() as session:
+        return operation_rows.find(session, server.uuid)
+
+
 def task_of(world, server):
     return world.instance(server.uuid).task_state
 
@@ -91,10 +103,9 @@ def test_what_is_to_be_done_is_written_down_and_told(world, word, vm_state):
     row = world.instance(server.uuid)
     assert (row.vm_state, row.task_state) == (vm_state, task)
     ((host, method, told),) = world.buses["fake://cell1/"].sent
-    assert (host, method, told["instance_uuid"], told["task"]) == (
-        *("h1", "do_task"),
-        *(server.uuid, task),
-    )
+    operation = told["operation"]
+    assert (host, method, operation.instance_uuid) == ("h1", "run", server.uuid)
+    assert kinds.get(operation.kind).first == task
     (action,) = history(world, server)
     assert (action.action, action.user_id, action.finish_time) == (word, "alice", None)
 
@@ -162,7 +173,7 @@ def test_a_rebuild_changes_what_it_names_at_once_and_the_image_later(world):
     assert (row.metadata, row.user_data) == ({"a": "b"}, "aGVsbG8=")
     assert (row.access_ip_v4, row.access_ip_v6) == ("10.9.9.9", "fe80::9")
     assert (row.key_name, row.keypair.name) == ("key of alice", "key of alice")
-    assert (row.image.id, row.task_image.id) == (server.image.id, OTHER)
+    assert (row.image.id, operation(world, server).image.id) == (server.image.id, OTHER)
     assert (row.host, row.attempt) == (server.host, server.attempt + 1)
 
 
@@ -334,14 +345,14 @@ def test_a_rescue_tells_the_host_which_image_and_password(world):
     asked = {"adminPass": "mine", "rescue_image_ref": OTHER}
     answer = act(world, server, {"rescue": asked})
     assert answer.json == {"adminPass": "mine"}
-    assert world.instance(server.uuid).task_image.id == OTHER
+    assert operation(world, server).image.id == OTHER
     assert world.buses["fake://cell1/"].sent[0][2]["password"] == "mine"
 
 
 def test_a_rescue_goes_by_the_servers_own_image_and_a_password_of_ours(world):
     server = place(world)
     answer = act(world, server, RESCUE, version="2.1")
-    assert world.instance(server.uuid).task_image.id == server.image.id
+    assert operation(world, server).image.id == server.image.id
     assert world.buses["fake://cell1/"].sent[0][2]["password"] == answer.json["adminPass"]
 
 
@@ -385,8 +396,8 @@ def test_an_image_waits_for_the_host_and_says_what_it_is_of(world):
         "owner_id": "project",
         "user_id": "alice",
     }
-    assert world.instance(server.uuid).task_image.id == image.id
-    assert world.buses["fake://cell1/"].sent[0][2]["image_id"] == image.id
+    assert operation(world, server).image.id == image.id
+    assert world.buses["fake://cell1/"].sent[0][2]["operation"].image.id == image.id
 
 
 @pytest.mark.parametrize("body", [IMAGE_OF, BACKUP])
@@ -398,7 +409,7 @@ def test_an_api_that_dies_before_it_describes_an_image_leaves_none(world, body, 
         act(world, server, body)
     assert {*world.images.images} == before
     assert task_of(world, server) == BEGINS[min(body)][1]
-    assert world.instance(server.uuid).task_image.id not in before
+    assert operation(world, server).image.id not in before
 
 
 @pytest.mark.parametrize("body", [IMAGE_OF, BACKUP])
@@ -407,10 +418,10 @@ def test_an_api_that_dies_before_it_tells_the_host_leaves_the_image_to_it(world,
         raise SystemExit("killed")
 
     server = place(world)
-    monkeypatch.setattr(tasks, "do", die)
+    monkeypatch.setattr(operations, "send", die)
     with pytest.raises(SystemExit):
         act(world, server, body)
-    assert world.images.images[world.instance(server.uuid).task_image.id].status == "queued"
+    assert world.images.images[operation(world, server).image.id].status == "queued"
 
 
 def test_an_image_whose_task_has_ended_before_it_was_described_goes(world, monkeypatch):
@@ -418,7 +429,8 @@ def test_an_image_whose_task_has_ended_before_it_was_described_goes(world, monke
 
     def late(context, image):
         with world.databases[CELL1].begin() as session:
-            ended = {"task_state": None, "task_image": None}
+            operation_rows.preempt(session, server.uuid, "It has ended.")
+            ended = {"task_state": None}
             instances.update(session, server.uuid, ended, expected={})
         return create(context, image)
 
@@ -434,7 +446,7 @@ def test_what_the_image_store_refuses_its_host_hears_of(world, monkeypatch):
     answer = act(world, server, IMAGE_OF)
     assert (answer.status_code, "no room" in answer.text) == (403, True)
     ((_, _, told),) = world.buses["fake://cell1/"].sent
-    assert told["image_id"] == world.instance(server.uuid).task_image.id
+    assert told["operation"].image.id == operation(world, server).image.id
 
 
 @pytest.mark.parametrize("body", [IMAGE_OF, BACKUP])
@@ -450,7 +462,7 @@ def test_a_backup_is_of_a_type_and_its_row_knows_how_many_are_kept(world):
     assert image.properties["image_type"] == "backup"
     assert image.properties["backup_type"] == "daily"
     assert "backup_rotation" not in image.properties
-    assert world.instance(server.uuid).task_image.properties["backup_rotation"] == "2"
+    assert operation(world, server).image.properties["backup_rotation"] == "2"
 
 
 def test_a_backup_of_which_none_is_kept_is_not_named(world):

@@ -6,8 +6,9 @@ from roost import exception, states
 from roost.api.dependencies import ApiOptions
 from roost.db.api import quota
 from roost.db.api import soft_delete as mappings
-from roost.db.cell import instances
+from roost.db.cell import instances, operations
 from roost.objects.mapping import CELL0_UUID
+from roost.operations.kinds import OF_TASK
 from tests.api_harness import ADMIN, ALICE
 from tests.builders import CELL1
 from tests.fakes.lost_commits import lost_answers
@@ -62,6 +63,7 @@ def put_away(world, charged):
 def settle(world, uuid, vm_state):
     with world.databases[CELL1].begin() as session:
         instances.update(session, uuid, {"vm_state": vm_state, "task_state": None}, expected={})
+        operations.preempt(session, uuid, "It has ended.")
 
 
 def delete(world, uuid, token=ALICE):
@@ -87,7 +89,13 @@ def take_away(world, cell_uuid=CELL1):
 
 
 def told(uuid, task):
-    return [("h1", "change_power", {"instance_uuid": uuid, "task": task})]
+    return [("h1", "run", uuid, OF_TASK[task].name)]
+
+
+def runs(world):
+    """Return what hosts were sent: host, method, instance and kind of operation."""
+    found = [(host, method, told["operation"]) for host, method, told in sent(world)]
+    return [(host, method, one.instance_uuid, one.kind) for host, method, one in found]
 
 
 @pytest.mark.parametrize("values", [ACTIVE, STOPPED, PAUSED])
@@ -97,7 +105,7 @@ def test_a_server_is_put_away_its_host_told_and_its_quota_given_back(world, char
     assert (answer.status_code, answer.content) == (204, b"")
     row, mapping = world.instance(uuid), world.mapping(uuid)
     assert (row.vm_state, row.task_state) == (values["vm_state"], states.SOFT_DELETING)
-    assert sent(world) == told(uuid, states.SOFT_DELETING)
+    assert runs(world) == told(uuid, states.SOFT_DELETING)
     assert world.usage() == NOTHING
     assert (mapping.put_away_at is not None, mapping.queued_for_delete) == (True, False)
     (action,) = history(world, uuid)
@@ -195,7 +203,7 @@ def test_a_restore_counts_the_server_again_and_tells_its_host(world, put_away):
     assert (answer.status_code, answer.content) == (202, b"")
     row, mapping = world.instance(uuid), world.mapping(uuid)
     assert (row.vm_state, row.task_state) == (states.SOFT_DELETED, states.RESTORING)
-    assert sent(world) == told(uuid, states.RESTORING)
+    assert runs(world) == told(uuid, states.RESTORING)
     assert (world.usage(), mapping.put_away_at) == (ONE, None)
     assert [action.action for action in history(world, uuid)] == ["restore", "delete"]
     settle(world, uuid, states.ACTIVE)

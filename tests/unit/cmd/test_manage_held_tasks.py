@@ -5,9 +5,10 @@ import datetime
 import pytest
 
 from roost import states
-from roost.db.cell import instances, leases
+from roost.db.cell import instances, operations
 from roost.db.types import utcnow
 from tests.builders import a_uuid, an_instance
+from tests.operation_rows import put_under
 
 LONG_AGO = datetime.timedelta(hours=30)
 
@@ -23,6 +24,7 @@ def held(databases, cell1):
         )
         with databases.cell1.begin() as session:
             instances.create(session, instance)
+            put_under(session, instance, created_at=since)
         made.append(instance.uuid)
     return made[:2]
 
@@ -33,7 +35,7 @@ def shown(manage, *options, **more):
 
 def taken(database):
     with database.begin() as session:
-        found = leases.take_overdue(session, begun_seconds=-1, seconds=-1, stale_seconds=3600)
+        found = operations.take_overdue(session, seconds=-1, stale_seconds=3600)
     return {task.instance_uuid for task in found}
 
 

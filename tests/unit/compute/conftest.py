@@ -24,7 +24,7 @@ from roost.compute.virt.fake.driver import FakeDriver
 from roost.compute.virt.fake.faults import Faults
 from roost.guestdata import Operator
 from roost.image.local import LocalImageStore
-from roost.objects import NetworkRequest
+from roost.objects import NetworkRequest, Operation
 from tests.builders import a_context, a_flavor, a_spec, an_instance
 from tests.fakes.cell_conductor import FakeCellConductor
 from tests.fakes.reporter import FakeReporter
@@ -115,7 +115,7 @@ class Rig:
             availability_zone="nova",
             reporter=self.reporter,
             group=self.group,
-            executors=Executors(executor or now, ends=ends or rest, power=rest, tasks=rest),
+            executors=Executors(executor or now, ends=ends or rest, power=rest, images=rest),
             flow=flow,
             **values,
         )
@@ -179,3 +179,10 @@ def wait_until():
             threading.Event().wait(0.005)
 
     return wait_until
+
+
+def run(manager, instance, *, kind, context=None, image=None, **told):
+    """What an action of a user comes to here: the row has the operation, then the message comes."""
+    names = {"uuid": instance.uuid, "instance_uuid": instance.uuid, "host": "h1"}
+    operation = Operation.of(**names, kind=kind, image=image)
+    manager.run(context or a_context(), operation=operation, **told)

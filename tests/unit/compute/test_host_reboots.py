@@ -73,7 +73,7 @@ def test_a_guest_that_was_paused_has_nothing_to_go_on_with(site):
 
 
 def test_a_rescued_guest_is_rescued_again_if_it_ran(site):
-    site.virt.rescue(None, site.server, image_path="rescue.img", password=None)
+    site.virt.rescue(None, site.server, image=None, image_path="rescue.img", password=None)
     site.server.vm_state = states.RESCUED
     site.starts_again()
     assert (site.power, site.server.vm_state) == (states.RUNNING, states.RESCUED)

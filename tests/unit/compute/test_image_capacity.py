@@ -13,6 +13,7 @@ from roost import exception, states
 from roost.compute.build import Build, build_flow, carry_out
 from roost.compute.image_cache import ImageCache
 from tests.builders import a_context, an_image
+from tests.unit.compute.conftest import run
 
 MOST = 10  # bytes
 
@@ -182,8 +183,9 @@ def test_neither_do_tasks_that_have_ended(small, boot):
     boot(manager, instance)
     for content in (b"more", b"last"):
         image = small.store.add(a_context(), name="x", data=io.BytesIO(content))
-        instance.task_state, instance.task_image = states.REBUILDING, image
+        instance.task_state = states.REBUILDING
+        small.conductor.images[instance.uuid] = image
         instance.attempt += 1
-        manager.do_task(a_context(), instance_uuid=instance.uuid, task=states.REBUILDING)
+        run(manager, instance, kind="rebuild")
         assert small.conductor.faults[instance.uuid] is None
         assert instance.image.id == image.id

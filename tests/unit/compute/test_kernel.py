@@ -9,6 +9,7 @@ import pytest
 from roost import exception, states
 from roost.compute import image_cache
 from tests.builders import a_context, a_uuid, an_image
+from tests.unit.compute.conftest import run
 
 
 @pytest.fixture
@@ -48,9 +49,10 @@ def test_a_guest_that_is_made_anew_is_started_by_that_of_its_new_image(rig, boot
     manager, instance = rig.manager(), rig.instance(image=plain)
     boot(manager, instance)
     assert "kernel" not in rig.virt.contents(instance.uuid)
-    instance.task_state, instance.task_image = states.REBUILDING, image
+    instance.task_state = states.REBUILDING
+    rig.conductor.images[instance.uuid] = image
     instance.attempt += 1
-    manager.do_task(a_context(), instance_uuid=instance.uuid, task=states.REBUILDING)
+    run(manager, instance, kind="rebuild")
     assert started_by(rig, instance) == (b"kernel", b"ramdisk", "console=ttyS0")
 
 

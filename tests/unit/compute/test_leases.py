@@ -257,3 +257,17 @@ def test_a_host_that_stops_leaves_a_guest_still_of_which_it_does_not_know_whose_
     carry(rig, instance)
     assert rig.virt.list_guests() == [instance.uuid]
     assert rig.conductor.rescheduled == []
+
+
+def test_an_operation_that_the_cell_has_ended_is_lost_though_it_also_waits_again(rig):
+    made = rig.instance(vm_state=states.ACTIVE)
+    running, waiting = [
+        Lease(rig.leases, made.uuid, (states.REBOOTING,), operation_uuid=made.uuid)
+        for _ in range(2)
+    ]
+    for lease in (running, waiting):
+        rig.leases.enter(lease)
+    rig.leases.renew()
+    assert (running.lost, waiting.lost) == (True, True)
+    for lease in (running, waiting):
+        rig.leases.leave(lease)

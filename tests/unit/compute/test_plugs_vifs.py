@@ -7,6 +7,7 @@ import pytest
 from roost import exception, states
 from roost.compute.network.local import LocalNetworkDriver
 from tests.builders import a_context, a_uuid
+from tests.unit.compute.conftest import run
 
 
 class PluggingNetworks(LocalNetworkDriver):
@@ -81,9 +82,10 @@ def test_a_build_that_fails_leaves_nothing_plugged(rig, boot, networks, step):
 def test_a_guest_that_is_made_anew_is_plugged_anew(rig, networks, server):
     manager, instance = server
     networks.kept.clear()
-    instance.task_state, instance.task_image = states.REBUILDING, rig.image
+    instance.task_state = states.REBUILDING
+    rig.conductor.images[instance.uuid] = rig.image
     instance.attempt += 1
-    manager.do_task(a_context(), instance_uuid=instance.uuid, task=states.REBUILDING)
+    run(manager, instance, kind="rebuild")
     assert [*networks.kept] == [instance.uuid]
 
 

@@ -7,7 +7,9 @@ import pytest
 
 from roost import exception, states
 from roost.compute.virt.fake.faults import Crash
+from roost.operations.kinds import OF_TASK
 from tests.builders import a_context
+from tests.unit.compute.conftest import run
 
 ENDS = {
     states.POWERING_OFF: (states.STOPPED, states.SHUTDOWN),
@@ -18,6 +20,7 @@ ENDS = {
     states.UNPAUSING: (states.ACTIVE, states.RUNNING),
     states.SUSPENDING: (states.SUSPENDED, states.SAVED),
     states.RESUMING: (states.ACTIVE, states.RUNNING),
+    states.TRIGGERING_CRASH_DUMP: (states.ACTIVE, states.RUNNING),
     states.SOFT_DELETING: (states.SOFT_DELETED, states.SHUTDOWN),
     states.RESTORING: (states.ACTIVE, states.RUNNING),
 }
@@ -32,6 +35,7 @@ MISSING = {
     states.UNPAUSING: "cannot pause",
     states.SUSPENDING: "cannot suspend",
     states.RESUMING: "cannot suspend",
+    states.TRIGGERING_CRASH_DUMP: "cannot trigger a crash dump",
 }
 
 
@@ -96,7 +100,7 @@ def gate(rig):
 
 
 def change(manager, instance, task):
-    manager.change_power(a_context(), instance_uuid=instance.uuid, task=task)
+    run(manager, instance, kind=OF_TASK[task].name)
 
 
 def power(rig, instance):
@@ -107,7 +111,7 @@ def boots(rig, instance):
     return rig.virt.contents(instance.uuid).get("boots", 1)
 
 
-@pytest.mark.parametrize("task", states.POWER_TASKS)
+@pytest.mark.parametrize("task", ENDS)
 def test_a_task_changes_the_guest_and_then_its_row(rig, server, task):
     manager, instance = server(task)
     change(manager, instance, task)
@@ -238,17 +242,24 @@ def test_a_hypervisor_that_cannot_tell_ends_the_task_only(rig, server, monkeypat
 def test_the_outcome_is_told_until_it_is_heard(rig, server, applied):
     manager, instance = server(states.POWERING_OFF)
     away = exception.Unavailable("the bus is away")
-    rig.conductor.fail("report_power", away, away, applied=applied)
+    rig.conductor.fail("end_operation", away, away, applied=applied)
     change(manager, instance, states.POWERING_OFF)
     assert (instance.vm_state, instance.task_state) == (states.STOPPED, None)
 
 
-def test_without_an_answer_at_first_nothing_is_done(rig, server):
+def test_without_an_answer_for_long_nothing_is_done(rig, server):
     manager, instance = server(states.POWERING_OFF)
-    rig.conductor.fail("instance_update", exception.Unavailable("the bus is away"))
+    rig.conductor.fail("begin_operation", *[exception.Unavailable("the bus is away")] * 1000)
     change(manager, instance, states.POWERING_OFF)
     assert power(rig, instance) == states.RUNNING
     assert len(rig.leases) == 0
+
+
+def test_an_operation_is_begun_when_the_conductor_answers_again(rig, server):
+    manager, instance = server(states.POWERING_OFF)
+    rig.conductor.fail("begin_operation", exception.Unavailable("the bus is away"))
+    change(manager, instance, states.POWERING_OFF)
+    assert (instance.vm_state, power(rig, instance)) == (states.STOPPED, states.SHUTDOWN)
 
 
 def test_a_task_under_way_has_a_lease_that_is_renewed(rig, server, gate, threads):
@@ -258,21 +269,22 @@ def test_a_task_under_way_has_a_lease_that_is_renewed(rig, server, gate, threads
     manager.renew_leases()
     gate.go_on.set()
     stop.result()
-    assert rig.conductor.renewals[-1] == [[instance.uuid, None, [states.POWERING_OFF]]]
+    assert rig.conductor.renewals[-1] == [instance.uuid]
     assert len(rig.leases) == 0
 
 
 def test_a_task_whose_lease_is_lost_is_not_begun(rig, server, monkeypatch):
     """The cell has given it up, and the host learns it while it asks for the row."""
     manager, instance = server(states.POWERING_OFF)
-    asked = rig.conductor.instance_update
+    asked = rig.conductor.begin_operation
 
     def ask_and_lose(*args, **values):
-        asked(*args, **values)
+        answer = asked(*args, **values)
         instance.host = "h2"
         manager.renew_leases()
+        return answer
 
-    monkeypatch.setattr(rig.conductor, "instance_update", ask_and_lose)
+    monkeypatch.setattr(rig.conductor, "begin_operation", ask_and_lose)
     change(manager, instance, states.POWERING_OFF)
     assert (instance.task_state, power(rig, instance)) == (states.POWERING_OFF, states.RUNNING)
 

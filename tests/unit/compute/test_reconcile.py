@@ -5,6 +5,7 @@ import pytest
 from roost import exception, states
 from roost.compute.reconcile_rules import Correction
 from roost.compute.virt.fake.faults import Crash
+from roost.operations.kinds import OF_TASK
 from tests.builders import NOW
 from tests.unit.compute.reconcile_harness import World
 
@@ -104,7 +105,7 @@ def test_an_instance_on_no_host_that_may_live_keeps_its_guest(world, values):
 # at work, or not at rest
 
 
-@pytest.mark.parametrize("task", [*states.POWER_TASKS, *states.LIFE_TASKS, states.DELETING])
+@pytest.mark.parametrize("task", [*OF_TASK, states.DELETING])
 @pytest.mark.parametrize("there", [True, False])
 def test_an_instance_under_a_task_is_left_alone(world, task, there):
     instance = world.server(task_state=task)
@@ -210,7 +211,7 @@ def test_a_guest_that_stopped_by_itself_makes_a_stopped_server(world):
 
 
 def rescue(world, instance):
-    world.virt.rescue(None, instance, image_path="rescue.img", password=None)
+    world.virt.rescue(None, instance, image=None, image_path="rescue.img", password=None)
 
 
 @pytest.mark.parametrize("vm_state", states.AS_FOUND.values())

@@ -5,10 +5,13 @@ import io
 import pytest
 
 from roost import exception, states
-from tests.builders import NOW, a_context, an_image
+from roost.operations.kinds import OF_TASK
+from roost.operations.moves import MOVES
+from tests.builders import NOW, a_context
+from tests.unit.compute.conftest import run
 from tests.unit.compute.reconcile_harness import World
 
-TASKS = sorted({state.task for state in states.MOVES} - {None, states.DELETING})
+TASKS = sorted({state.task for state in MOVES} - {None, states.DELETING})
 DIARY = {"diary": "what its user has written since"}
 
 
@@ -40,7 +43,6 @@ def put_back(instance, task, *, attempt=1):
     building = task in states.BUILD_TASKS
     instance.vm_state = states.BUILDING if building else states.ACTIVE
     instance.task_state, instance.attempt = task, attempt
-    instance.task_image = an_image()
 
 
 def tell(world, boot, instance):
@@ -49,10 +51,8 @@ def tell(world, boot, instance):
     if task in states.BUILD_TASKS:
         instance.task_state = states.SCHEDULING
         boot(world.manager, instance.obj_clone())
-    elif task in states.LIFE_TASKS:
-        world.manager.do_task(a_context(), instance_uuid=instance.uuid, task=task)
     else:
-        world.manager.change_power(a_context(), instance_uuid=instance.uuid, task=task)
+        run(world.manager, instance, kind=OF_TASK[task].name)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -103,9 +103,10 @@ def another_image(rig):
 
 def rebuild(rig, world, instance, *, attempt, image=None):
     """Rebuild a server, and return what its user is told."""
-    instance.task_state, instance.task_image = states.REBUILDING, image or rig.image
+    instance.task_state = states.REBUILDING
+    rig.conductor.images[instance.uuid] = image or rig.image
     instance.attempt = attempt
-    world.manager.do_task(a_context(), instance_uuid=instance.uuid, task=states.REBUILDING)
+    run(world.manager, instance, kind="rebuild")
     return rig.conductor.faults.get(instance.uuid)
 
 

@@ -7,7 +7,9 @@ import pytest
 from roost import states
 from roost.compute.image_cache import ImageCache
 from roost.image.signatures import CertificateFolder, Signatures
-from tests.builders import a_context, a_uuid
+from roost.operations.kinds import OF_TASK
+from tests.builders import a_uuid
+from tests.unit.compute.conftest import run
 
 
 @pytest.fixture
@@ -33,9 +35,10 @@ def test_neither_is_one_rebuilt_or_rescued(strict, boot, task):
     manager, instance = strict.manager(), strict.instance()
     boot(manager, instance)
     before = strict.virt.contents(instance.uuid)
-    instance.task_state, instance.task_image = task, strict.image
+    instance.task_state = task
+    strict.conductor.images[instance.uuid] = strict.image
     instance.attempt += task == states.REBUILDING
     instance.trusted_certs = [a_uuid()]
-    manager.do_task(a_context(), instance_uuid=instance.uuid, task=task)
+    run(manager, instance, kind=OF_TASK[task].name)
     assert strict.virt.contents(instance.uuid) == before
     assert "it is not signed" in strict.conductor.faults[instance.uuid]

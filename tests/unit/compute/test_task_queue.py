@@ -11,8 +11,10 @@ from roost import exception, states
 from roost.compute import manager as managers
 from roost.context import current
 from roost.objects import NetworkRequest
+from roost.operations.kinds import OF_TASK
 from tests import log_lines
 from tests.builders import a_context, a_flavor, a_uuid
+from tests.unit.compute.conftest import run
 
 REQUEST = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
 
@@ -47,7 +49,7 @@ def served(rig, boot, manager, count):
 
 def stop(manager, instance):
     instance.task_state = states.POWERING_OFF
-    manager.change_power(a_context(), instance_uuid=instance.uuid, task=states.POWERING_OFF)
+    run(manager, instance, kind="stop")
 
 
 def test_guests_that_do_not_stop_hold_no_thread_for_messages(
@@ -72,14 +74,14 @@ def test_log_lines_of_queued_work_name_its_own_request(rig, boot, manager, stubb
     with log_lines.recorded() as lines:
         for one, task in zip(asked, (states.POWERING_OFF, states.POWERING_ON), strict=True):
             with current(one):
-                manager.change_power(one, instance_uuid=server.uuid, task=task)
+                run(manager, server, kind=OF_TASK[task].name, context=one)
         wait_until(lambda: stopping)
         go_on.set()
         wait_until(lambda: len(rig.leases) == 0)
     named = {line.request_id: line.text for line in lines}
     assert set(named) == {one.request_id for one in asked}
-    assert "powering-off is done" in named[asked[0].request_id]
-    assert "no longer powering-on" in named[asked[1].request_id]
+    assert "stop is done" in named[asked[0].request_id]
+    assert "start is not under way" in named[asked[1].request_id]
 
 
 def test_what_waits_for_one_server_takes_nobody_elses_turn(

@@ -8,12 +8,16 @@ import threading
 import pytest
 
 from roost import exception, states
+from roost.compute import manager as compute_manager
 from roost.compute.operations import snapshot
 from roost.context import admin_context
 from roost.objects import GuestConfig, ImageMeta, InjectedFile
-from tests.builders import NOW, a_context, a_uuid, an_image
+from roost.operations.kinds import CREATE_BACKUP, CREATE_IMAGE, OF_TASK, REBUILD
+from tests.builders import NOW, a_context, an_image
+from tests.unit.compute.conftest import run
 from tests.unit.compute.test_config_drive import Disc
 
+TASKS_OF_IMAGES = sorted({*CREATE_IMAGE.tasks, *CREATE_BACKUP.tasks})
 REST = (states.ACTIVE, states.STOPPED, states.ERROR)
 
 
@@ -39,8 +43,9 @@ def server(rig, boot, other):
         boot(manager, instance)
         if vm_state == states.STOPPED:
             rig.virt.power_off(instance.uuid)
-        instance.vm_state, instance.task_state, instance.task_image = vm_state, task, other
-        instance.attempt += task in states.REBUILD_TASKS
+        instance.vm_state, instance.task_state = vm_state, task
+        rig.conductor.images[instance.uuid] = other
+        instance.attempt += task in REBUILD.tasks
         rig.conductor.events[instance.uuid].clear()
         return manager, instance
 
@@ -48,7 +53,7 @@ def server(rig, boot, other):
 
 
 def do(manager, instance, task, **told):
-    manager.do_task(a_context(), instance_uuid=instance.uuid, task=task, **told)
+    run(manager, instance, kind=OF_TASK[task].name, **told)
 
 
 def guest_of(rig, instance):
@@ -66,7 +71,7 @@ def steps(rig, instance):
 
 
 @pytest.mark.parametrize("vm_state", REST)
-@pytest.mark.parametrize("task", states.REBUILD_TASKS)
+@pytest.mark.parametrize("task", REBUILD.tasks)
 def test_a_rebuild_makes_the_guest_anew_wherever_it_was_left(rig, server, other, task, vm_state):
     manager, instance = server(task, vm_state)
     before = guest_of(rig, instance)
@@ -131,7 +136,7 @@ def test_a_rebuild_that_fails_leaves_no_half_of_a_guest_and_can_be_done_again(
     assert "no luck" not in rig.conductor.faults[instance.uuid]
     assert "no luck" in rig.conductor.events[instance.uuid][-1].details
     rig.trouble()
-    instance.task_state, instance.task_image = states.REBUILDING, other
+    instance.task_state = states.REBUILDING
     instance.attempt += 1
     do(manager, instance, states.REBUILDING)
     assert (instance.vm_state, rig.virt.list_guests()) == (states.ACTIVE, [instance.uuid])
@@ -157,7 +162,7 @@ def test_a_delete_that_comes_into_a_rebuild_wins(rig, server, monkeypatch):
 def test_the_guest_is_not_touched_before_its_row_says_so(rig, server):
     manager, instance = server(states.REBUILDING)
     before = guest_of(rig, instance)
-    rig.conductor.fail("instance_update", exception.Conflict("somebody was faster"))
+    rig.conductor.fail("advance_operation", exception.Conflict("somebody was faster"))
     do(manager, instance, states.REBUILDING)
     assert guest_of(rig, instance) == before
     assert (instance.vm_state, instance.task_state) == (states.ACTIVE, states.REBUILDING)
@@ -185,7 +190,7 @@ def test_a_rescue_told_twice_keeps_the_password_of_the_first(rig, server, other)
     manager, instance = server(states.RESCUING)
     do(manager, instance, states.RESCUING, password="secret")
     first = guest_of(rig, instance)
-    instance.task_state, instance.task_image = states.RESCUING, other
+    instance.task_state = states.RESCUING
     do(manager, instance, states.RESCUING)
     assert guest_of(rig, instance) == first
 
@@ -237,12 +242,13 @@ class Shots:
         image = self.rig.store.create(a_context(), image)
         told = {} if rotation is None else {snapshot.ROTATION: str(rotation)}
         asked = ImageMeta.of(**image.values() | {"properties": properties | told})
-        self.instance.task_state, self.instance.task_image = task, asked
+        self.instance.task_state = task
+        self.rig.conductor.images[self.instance.uuid] = asked
         return image
 
     def take(self, *args, **more):
         image = self.begin(*args, **more)
-        do(self.manager, self.instance, self.instance.task_state, image_id=image.id)
+        do(self.manager, self.instance, self.instance.task_state, image=image)
         return image
 
     def backup(self, kind="daily", rotation=2):
@@ -274,7 +280,7 @@ def shots(rig, server):
     return Shots(rig, server)
 
 
-@pytest.mark.parametrize("task", states.IMAGE_TASKS)
+@pytest.mark.parametrize("task", TASKS_OF_IMAGES)
 def test_an_image_has_what_is_on_the_disk_wherever_it_was_left(rig, shots, boot, task):
     image = shots.take(task)
     assert rig.store.get(admin_context(), image.id).status == "active"
@@ -311,7 +317,7 @@ def _raising(error):
 def test_an_image_that_was_sent_before_is_not_sent_again(rig, shots, monkeypatch):
     image = shots.begin()
     rig.store.upload(a_context(), image.id, io.BytesIO(b"whole"))
-    do(shots.manager, shots.instance, states.IMAGE_SNAPSHOT_PENDING, image_id=image.id)
+    do(shots.manager, shots.instance, states.IMAGE_SNAPSHOT_PENDING, image=image)
     with rig.store.open(admin_context(), image.id) as data:
         assert data.read() == b"whole"
     assert shots.instance.task_state is None
@@ -344,12 +350,22 @@ def test_images_of_other_projects_push_no_backup_out_and_are_not_deleted(shots):
     assert set(shots.kept()) == {first.id, second.id, *feigned}
 
 
-@pytest.mark.parametrize("task", [*states.LIFE_TASKS, "levitating"])
+@pytest.mark.parametrize("task", OF_TASK)
 def test_a_task_that_is_over_or_somebody_elses_is_left_alone(rig, server, task):
     manager, instance = server(task)
     instance.host = "h2"
     before = guest_of(rig, instance)
     do(manager, instance, task)
-    manager.do_task(a_context(), instance_uuid=a_uuid(), task=task)
+    run(manager, rig.instance(host="h2"), kind=OF_TASK[task].name)
     assert guest_of(rig, instance) == before
     assert instance.task_state == task
+
+
+def test_an_operation_that_the_host_does_not_know_ends_with_that_reason(rig, server, monkeypatch):
+    manager, instance = server(states.RESCUING)
+    before = guest_of(rig, instance)
+    monkeypatch.setattr(compute_manager, "KINDS", {})
+    do(manager, instance, states.RESCUING)
+    assert guest_of(rig, instance) == before
+    assert (instance.vm_state, instance.task_state) == (states.ACTIVE, None)
+    assert "too old" in rig.conductor.faults[instance.uuid]

@@ -8,10 +8,10 @@ from roost.cells import Cells
 from roost.conductor.cell import sweeper
 from roost.conductor.cell.builds import BuildProgress
 from roost.conductor.cell.delete import Deletion
+from roost.conductor.cell.operation_outcomes import OperationOutcomes
 from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.sweeper import CellSweeper
-from roost.conductor.cell.task_outcomes import TaskOutcomes
 from roost.conductor.super.boot_service import BootService
 from roost.conductor.super.soft_delete import SoftDeletes
 from roost.conductor.super.sweeper import SuperSweeper
@@ -142,20 +142,13 @@ class CellWorld:
     def sweeper(self, *, lease_seconds=-1):
         """A sweeper of this cell, which finds ``down`` to be the hosts that are."""
         compute = Compute(self.bus)
-        power = TaskOutcomes("conductor1", self.database, compute, self.notifier)
-        remedies = sweeper.remedies(
-            builds=sweeper.Builds(self.database, self.rescheduling, patience=3),
-            deletes=sweeper.Deletes(
-                self.deletion,
-                compute,
-                HostSecurityGroups(self.database, compute, filters=self.filters),
-            ),
-            power=sweeper.PowerTasks(power),
-            passwords=sweeper.Passwords(power),
-        )
+        outcomes = OperationOutcomes("conductor1", self.database, compute, self.notifier)
+        filterings = HostSecurityGroups(self.database, compute, filters=self.filters)
         return CellSweeper(
             self.database,
-            remedies,
+            sweeper.Builds(self.database, self.rescheduling, patience=3),
+            sweeper.Deletes(self.deletion, compute, filterings),
+            sweeper.Operations(outcomes),
             surely_down=lambda _hosts: self.down,
             lease_seconds=lease_seconds,
         )

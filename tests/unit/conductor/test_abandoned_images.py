@@ -5,13 +5,17 @@ import io
 import pytest
 
 from roost import exception, states
-from roost.conductor.cell.task_outcomes import AbandonedImages, ObservedGuest
+from roost.conductor.cell.operation_outcomes import AbandonedImages, ObservedGuest
 from roost.context import admin_context
-from roost.db.cell import actions, images, instances, soft_delete
+from roost.db.cell import images, instances, operations, soft_delete
 from roost.image.local import LocalImageStore
+from roost.operations.kinds import CREATE_BACKUP, CREATE_IMAGE
 from tests.builders import a_context, an_image, an_instance
+from tests.operation_rows import put_under
 from tests.unit.conductor.test_expired_tasks import end_leases
 from tests.unit.db.test_cell import an_action
+
+TASKS_OF_IMAGES = sorted({*CREATE_IMAGE.tasks, *CREATE_BACKUP.tasks})
 
 
 class Moody(LocalImageStore):
@@ -40,10 +44,10 @@ def snapshot(cell, store):
         image = an_image(visibility="private", owner="project")
         waiting = store.create(a_context(), image)
         given = {"host": "h1", "attempt": 1, "vm_state": states.ACTIVE} | values
-        made = an_instance(**given, task_state=task, task_image=waiting)
+        made = an_instance(**given, task_state=task)
         with cell.database.begin() as session:
             instances.create(session, made)
-            actions.start(session, an_action(made.uuid))
+            put_under(session, made, image=waiting)
         return made.uuid, waiting.id
 
     return snapshot
@@ -69,7 +73,7 @@ def lose_host(cell):
     cell.sweep()
 
 
-@pytest.mark.parametrize("task", states.IMAGE_TASKS)
+@pytest.mark.parametrize("task", TASKS_OF_IMAGES)
 def test_an_image_whose_host_is_down_goes(cell, store, snapshot, forsaken, task):
     uuid, image_id = snapshot(task)
     lose_host(cell)
@@ -89,11 +93,12 @@ def test_an_image_of_a_server_that_is_put_away_meanwhile_goes(cell, store, snaps
 
 def test_what_the_host_says_has_failed_is_forsaken_and_what_has_not_is_not(cell, snapshot):
     (failed, image_id), (done, _) = snapshot(), snapshot()
-    power = cell.sweeper().remedies[states.IMAGE_UPLOADING].power
-    expected = {"task_state": list(states.IMAGE_TASKS)}
+    outcomes = cell.sweeper().operations.outcomes
     for uuid, reason in ((failed, "no room"), (done, None)):
         found = ObservedGuest("h1", states.RUNNING, reason=reason)
-        power.settle(a_context(), uuid, found, expected)
+        with cell.database.read() as session:
+            operation = operations.find(session, uuid)
+        outcomes.end(operation, found)
     assert written(cell) == {image_id: failed}
 
 

@@ -1,14 +1,19 @@
 """Tasks that nobody has been at work on for the length of their lease."""
 
 import dataclasses
+import datetime
 
 import pytest
 import sqlalchemy as sa
 
 from roost import exception, states
-from roost.conductor.cell.sweeper import remedies
-from roost.db.cell import actions, faults, instances, leases, left_behind, models
+from roost.db.cell import actions, faults, instances, leases, left_behind, models, operations
+from roost.db.types import utcnow
+from roost.operations import kinds
+from roost.operations.kinds import OF_TASK, REBUILD, RESTORE, SOFT_DELETE
+from roost.operations.moves import MOVES
 from tests.builders import an_instance
+from tests.operation_rows import put_under
 from tests.unit.conductor.test_reschedule import details, get, row, under_way
 from tests.unit.db.test_cell import an_action
 
@@ -17,10 +22,10 @@ BEGUN = (states.NETWORKING, states.SPAWNING)
 
 def end_leases(cell):
     """As if it had been long ago that anybody renewed one."""
-    table = models.instances
+    past = utcnow() - datetime.timedelta(seconds=60)
     with cell.database.begin() as session:
-        session.execute(sa.update(table).values(lease_until=sa.null()))
-        leases.take_overdue(session, begun_seconds=-1, seconds=-1)
+        session.execute(sa.update(models.instances).values(lease_until=past))
+        session.execute(sa.update(models.operations).values(lease_until=past))
 
 
 def overdue(cell, *, task=states.SPAWNING, **values):
@@ -48,7 +53,10 @@ def resting(cell, vm_state=states.ACTIVE, task=None, **values):
     made = an_instance(**{"host": "h1", "attempt": 1} | values, vm_state=vm_state, task_state=task)
     with cell.database.begin() as session:
         instances.create(session, made)
-        actions.start(session, an_action(made.uuid))
+        if task in OF_TASK:
+            put_under(session, made)
+        else:
+            actions.start(session, an_action(made.uuid, action="delete"))
     cell.scheduler.claims[made.uuid] = "h1"
     end_leases(cell)
     return made
@@ -64,13 +72,12 @@ def told(cell):
     return [sent[:2] for sent in cell.bus.sent]
 
 
-def test_every_task_state_has_a_remedy():
-    known = remedies(builds=object(), deletes=object(), power=object(), passwords=object())
-    assert known.keys() == {state.task for state in states.MOVES} - {None}
-
-
 @pytest.mark.parametrize(
-    "task", sorted({state.task for state in states.MOVES} - {None, states.UPDATING_PASSWORD})
+    "task",
+    sorted(
+        {state.task for state in MOVES if state.task not in OF_TASK or not OF_TASK[state.task].once}
+        - {None}
+    ),
 )
 def test_a_task_is_resent_in_the_name_of_its_request_and_project_alone(cell, task):
     if task in states.BUILD_TASKS:
@@ -192,7 +199,7 @@ def test_who_cannot_be_asked_in_time_is_asked_once_in_a_sweep(cell):
     resting_one = resting(cell, task=states.POWERING_OFF)
     cell.sweep()
     assert len(asked) == 1
-    assert told(cell) == [("h1", "change_power")]
+    assert told(cell) == [("h1", "run")]
     assert get(cell, resting_one.uuid).task_state == states.POWERING_OFF
 
 
@@ -224,11 +231,11 @@ def test_a_delete_of_an_instance_on_no_host_ends_here(cell):
 
 RESTING = [
     (before.vm, before.task)
-    for before in states.MOVES
-    if before.task in (*states.POWER_TASKS, *states.LIFE_TASKS)
+    for before in MOVES
+    if before.task in OF_TASK and before.task not in (*SOFT_DELETE.tasks, *RESTORE.tasks)
 ]
-REBUILDS = [each for each in RESTING if each[1] in states.REBUILD_TASKS]
-TOLD = [each for each in RESTING if each[1] != states.UPDATING_PASSWORD]
+REBUILDS = [each for each in RESTING if each[1] in REBUILD.tasks]
+TOLD = [each for each in RESTING if OF_TASK[each[1]].once is None]
 
 
 @pytest.mark.parametrize(("vm_state", "task"), TOLD)
@@ -236,9 +243,9 @@ def test_a_task_on_a_host_that_is_up_is_told_again(cell, vm_state, task):
     made = resting(cell, vm_state, task)
     cell.sweep()
     ((host, method, arguments),) = cell.bus.sent
-    called = "change_power" if task in states.POWER_TASKS else "do_task"
-    assert (host, method) == ("h1", called)
-    assert arguments == {"instance_uuid": made.uuid, "task": task}
+    assert (host, method) == ("h1", "run")
+    operation = arguments["operation"]
+    assert (operation.instance_uuid, operation.kind) == (made.uuid, OF_TASK[task].name)
 
 
 @pytest.mark.parametrize(("vm_state", "task"), sorted({*RESTING} - {*REBUILDS}))
@@ -292,3 +299,74 @@ def test_how_many_old_tasks_wait_is_told_when_there_are_more(cell, caplog):
             sweeper.sweep()
         assert caplog.text.count("wait for an operator") == many
     assert "2 tasks wait for an operator" in caplog.text
+
+
+def test_an_operation_that_its_host_never_does_ends_with_each_try_in_its_fault(cell, monkeypatch):
+    monkeypatch.setitem(kinds.KINDS, "rebuild", dataclasses.replace(REBUILD, tries=2))
+    made = resting(cell, states.ACTIVE, states.REBUILDING)
+    for _ in range(4):
+        cell.sweep()
+        end_leases(cell)
+    assert told(cell) == [("h1", "run")] * 2
+    found = get(cell, made.uuid)
+    assert (found.vm_state, found.task_state) == (states.ERROR, None)
+    with cell.database.read() as session:
+        fault = faults.latest(session, [made.uuid])[made.uuid]
+    assert fault.message == "The host of the server did not do it: it was sent there 3 times."
+    assert fault.details.count("h1 did not go on with it") == 2
+
+
+def test_an_operation_that_is_sent_again_is_not_counted_when_its_host_cannot_be_reached(cell):
+    made = resting(cell, states.ACTIVE, states.POWERING_OFF)
+    cell.bus.away = True
+    cell.sweep()
+    end_leases(cell)
+    with cell.database.begin() as session:
+        (found,) = operations.take_overdue(session, seconds=60)
+    assert (found.instance_uuid, found.tries) == (made.uuid, 0)
+
+
+def test_what_insists_is_sent_again_without_end(cell, monkeypatch):
+    monkeypatch.setitem(kinds.KINDS, "soft_delete", dataclasses.replace(SOFT_DELETE, tries=2))
+    made = resting(cell, states.ACTIVE, states.SOFT_DELETING)
+    for _ in range(5):
+        cell.sweep()
+        end_leases(cell)
+    assert told(cell) == [("h1", "run")] * 5
+    assert get(cell, made.uuid).task_state == states.SOFT_DELETING
+
+
+def test_an_operation_whose_instance_has_no_such_task_ends(cell):
+    made = resting(cell, states.ACTIVE, states.POWERING_OFF)
+    with cell.database.begin() as session:
+        session.execute(sa.update(models.instances).values(task_state=None))
+    cell.down = {"h1"}
+    cell.sweep()
+    with cell.database.read() as session:
+        assert operations.find(session, made.uuid) is None
+
+
+def test_a_host_moves_an_operation_only_to_its_own_tasks(cell):
+    made = resting(cell, states.ACTIVE, states.REBUILDING)
+    outcomes = cell.sweeper().operations.outcomes
+    with cell.database.read() as session:
+        operation = operations.find(session, made.uuid)
+    for changes in ({"task_state": None}, {"task_state": states.DELETING}):
+        with pytest.raises(exception.Invalid):
+            outcomes.advance(operation, changes)
+    other = resting(cell, states.ACTIVE, states.REBUILDING)
+    operation.instance_uuid = other.uuid
+    with pytest.raises(exception.Conflict):
+        outcomes.advance(operation, {"task_state": states.REBUILD_SPAWNING})
+    assert outcomes.take_up(operation, seconds=30) is None
+    assert get(cell, other.uuid).task_state == states.REBUILDING
+
+
+def test_a_host_changes_the_states_of_builds_only(cell):
+    made = resting(cell)
+    for changes, expected in (
+        ({"task_state": states.POWERING_OFF}, {"task_state": None}),
+        ({"vm_state": states.ERROR, "task_state": None}, {"task_state": states.POWERING_OFF}),
+    ):
+        with pytest.raises(exception.Invalid):
+            cell.progress.update(made.uuid, changes, {"host": "h1", **expected}, [])

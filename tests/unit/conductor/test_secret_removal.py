@@ -3,14 +3,15 @@
 import pytest
 
 from roost import states
-from roost.conductor.cell.task_outcomes import ObservedGuest, TaskOutcomes
-from roost.db.cell import guest_config, instances
+from roost.conductor.cell.operation_outcomes import ObservedGuest, OperationOutcomes
+from roost.db.cell import guest_config, instances, operations
 from roost.objects import BlockDevice, GuestConfig, InjectedFile
 from roost.rpc.compute import Compute
 from tests.builders import a_wish, an_instance
+from tests.operation_rows import put_under
 from tests.unit.conductor import conftest
+from tests.unit.conductor.test_operation_outcomes import _overdue
 from tests.unit.conductor.test_reschedule import fail, under_way
-from tests.unit.conductor.test_task_outcomes import _overdue
 
 DISK = BlockDevice.of(source_type="image", boot_index=0, size_mb=0)
 
@@ -49,7 +50,7 @@ def test_by_a_build_that_its_host_ended(cell):
 
 @pytest.fixture
 def power(cell):
-    return TaskOutcomes("conductor1", cell.database, Compute(cell.bus), cell.notifier)
+    return OperationOutcomes("conductor1", cell.database, Compute(cell.bus), cell.notifier)
 
 
 def rebuilding(cell):
@@ -58,19 +59,21 @@ def rebuilding(cell):
     )
     with cell.database.begin() as session:
         instances.create(session, made)
+        put_under(session, made)
     return made.uuid
 
 
 def test_by_a_rebuild_that_failed(cell, power):
     uuid = rebuilding(cell)
-    expected = {"task_state": states.REBUILD_SPAWNING}
-    power.settle(cell.context, uuid, ObservedGuest("h1", None, [], "no disk"), expected)
+    with cell.database.read() as session:
+        operation = operations.find(session, uuid)
+    power.end(operation, ObservedGuest("h1", None, [], "no disk"))
     assert_forgotten(cell.database, uuid)
 
 
 def test_by_a_rebuild_whose_host_went_down(cell, power):
     uuid = rebuilding(cell)
-    power.abandon(_overdue(cell))
+    power.abandon(_overdue(cell), "Its host went down.")
     assert_forgotten(cell.database, uuid)
 
 

@@ -12,7 +12,7 @@ from roost.cells import cell as cells_cell
 from roost.conductor.super.soft_delete import SoftDeletes
 from roost.db.api import instance_mappings, models, quota
 from roost.db.api import soft_delete as mappings
-from roost.db.cell import instances
+from roost.db.cell import instances, operations
 from roost.db.cell import models as cell_models
 from tests.builders import CELL1
 from tests.unit.conductor.test_boot import instance, mapping
@@ -58,6 +58,7 @@ def take_back(world, uuid):
 def settle(world, uuid, vm_state=states.SOFT_DELETED):
     with world.cell1.begin() as session:
         instances.update(session, uuid, {"vm_state": vm_state, "task_state": None}, expected={})
+        operations.preempt(session, uuid, "it has ended")
 
 
 def task(world, uuid):
@@ -85,8 +86,10 @@ def test_a_cell_that_was_away_hears_of_it_later(world, running):
     assert unheard(world) == [uuid]
     world.sweeper.sweep()
     assert task(world, uuid) == (states.ACTIVE, states.SOFT_DELETING)
-    told = {"instance_uuid": uuid, "task": states.SOFT_DELETING}
-    assert world.casts() == [("h1", "change_power", told)]
+    ((host, method, told),) = world.casts()
+    operation = told["operation"]
+    assert (host, method, operation.instance_uuid) == ("h1", "run", uuid)
+    assert operation.kind == "soft_delete"
     assert unheard(world) == []
     world.sweeper.sweep()
     assert len(world.casts()) == 1

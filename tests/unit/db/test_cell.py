@@ -205,9 +205,9 @@ def test_what_is_over_at_once_takes_no_steps_from_what_is_under_way(cell_db):
     uuid, event = a_uuid(), an_event("compute.power_off")
     lock = an_action(uuid, "req-2", [an_event("lock")], finish_time=NOW, action="lock")
     with cell_db.begin() as session:
-        actions.start(session, an_action(uuid, "req-1", action="stop"))
+        actions.start(session, an_action(uuid, "req-1", action="stop"), operation_uuid=uuid)
         actions.start(session, lock)
-        actions.add_events(session, uuid, [event], finish=True, message="done")
+        actions.add_to_operation(session, uuid, [event], finish=True, message="done")
         stopped, locked = (actions.get(session, uuid, f"req-{at}") for at in (1, 2))
     assert [each.event for each in stopped.events] == ["compute.power_off"]
     assert (stopped.message, stopped.finish_time is None) == ("done", False)
@@ -221,7 +221,7 @@ def test_of_the_history_of_a_server_its_making_and_the_latest_are_kept(cell_db, 
     with cell_db.begin() as session:
         actions.start(session, an_action(other, "req-0"))
         actions.start(session, an_action(uuid, "req-0"))
-        actions.add_events(session, uuid, [], finish=True)
+        actions.add_events(session, uuid, "create", [], finish=True)
         actions.start(session, an_action(uuid, "req-1", action="rebuild"))  # goes on
         for number in range(2, 9):
             lock = an_action(uuid, f"req-{number}", action="lock", events=[an_event()])
@@ -248,7 +248,7 @@ def test_burial_leaves_nothing_but_the_marked_row(cell_db):
     with cell_db.begin() as session:
         instances.create(session, made)
         builds.create(session, a_build(made.uuid))
-        actions.start(session, an_action(made.uuid))
+        actions.start(session, an_action(made.uuid, action="delete"))
         assert purge.delete_with_record(session, made.uuid, [an_event("compute.destroy")])
         assert not purge.delete_with_record(session, made.uuid, [])
         assert builds.find(session, made.uuid) is None

@@ -144,8 +144,8 @@ def said(name, text):
 
 def read(flavor, image):
     """Read them as hosts of libvirt do."""
-    instance = an_instance(flavor=flavor, image=image, task_image=image)
-    return Hardware.of(instance), Rescuer.of(instance)
+    instance = an_instance(flavor=flavor, image=image)
+    return Hardware.of(instance), Rescuer.of(instance, image)
 
 
 KNOWN = [*values.CHOICES, *values.TRUTHS, *values.NUMBERS]

@@ -154,12 +154,12 @@ def outcome(specs, properties):
         demands = requirements_of(flavor, image, ALIASES)
     except exception.Invalid:
         return None
-    instance = an_instance(flavor=flavor, image=image, task_image=image)
+    instance = an_instance(flavor=flavor, image=image)
     request = Request.of(a_spec(flavor=flavor, image=image))
     return (
         demands,
         Hardware.of(instance),
-        Rescuer.of(instance),
+        Rescuer.of(instance, image),
         [one.key(request) if one.applies_to(request) else None for one in FILTERS],
     )
 

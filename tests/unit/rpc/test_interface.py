@@ -5,12 +5,15 @@ import threading
 import pytest
 from oslo_context.context import get_current
 
-from roost import conf, exception, states
+from roost import conf, exception
 from roost.callers import OURSELVES, Callers, Level
 from roost.context import RequestContext
+from roost.objects import Operation
+from roost.operations.kinds import KINDS
 from roost.rpc import interface
 from roost.rpc.compute import Compute
 from roost.rpc.transport import Bus
+from tests.builders import a_uuid
 from tests.fakes.bus import RecordingBus
 from tests.rpc_methods import INTERFACES, METHODS
 from tests.unit.golden import check_golden
@@ -243,14 +246,16 @@ def test_the_users_token_goes_only_where_it_is_needed(declaration, name):
     assert (sent.user_id, sent.roles) == ("alice", ["member"])
 
 
-@pytest.mark.parametrize("task", states.LIFE_TASKS)
-def test_with_a_task_it_goes_only_where_the_host_works_on_an_image(task):
+@pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+def test_with_an_operation_it_goes_only_where_the_host_works_on_an_image(kind):
     recording = RecordingBus()
     asked = context(user_id="alice", auth_token="secret")
-    Compute(recording).on("h1").do_task(asked, instance_uuid="u", task=task)
+    names = {"uuid": a_uuid(), "instance_uuid": a_uuid(), "host": "h1"}
+    operation = Operation.of(**names, kind=kind.name)
+    Compute(recording).on("h1").run(asked, operation=operation)
     (sent,) = recording.contexts
-    without = {states.UNRESCUING, states.UPDATING_PASSWORD}
-    assert sent.auth_token == (None if task in without else "secret")
+    works = {"rebuild", "rescue", "create_image", "create_backup"}
+    assert sent.auth_token == ("secret" if kind.name in works else None)
     assert sent.user_id == "alice"
 
 

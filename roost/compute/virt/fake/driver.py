@@ -38,7 +38,15 @@ from roost.compute.virt.fake.migration import (
 )
 from roost.compute.virt.live_migration import Presence
 from roost.context import RequestContext
-from roost.objects import GuestConfig, Instance, InstanceNUMACell, NetworkInfo, Vif, consoles
+from roost.objects import (
+    GuestConfig,
+    ImageMeta,
+    Instance,
+    InstanceNUMACell,
+    NetworkInfo,
+    Vif,
+    consoles,
+)
 
 _DEVICE: Final = ("vendor_id", "product_id", "numa_node", "count")
 _TRAFFIC: Final = ("octets", "errors", "drop", "packets", "rate")
@@ -189,6 +197,7 @@ class FakeDriver:
         context: RequestContext,
         instance: Instance,
         *,
+        image: ImageMeta,
         image_path: pathlib.Path,
         password: str | None,
         kernel: Kernel | None = None,
@@ -223,6 +232,14 @@ class FakeDriver:
     def set_password(self, uuid: str, password: str) -> None:
         self._change(uuid, states.RUNNING, states.RUNNING)
         self._write(uuid, self.contents(uuid) | {"password": _digest(password)})
+
+    def inject_nmi(self, uuid: str) -> None:
+        """Count it in the guest's file."""
+        guest = self.contents(uuid)
+        if guest["power_state"] not in (states.RUNNING, states.HELD):
+            raise exception.Conflict(f"The guest {uuid} does not run.")
+        self._faults.strike("power")
+        self._write(uuid, guest | {"interrupts": guest.get("interrupts", 0) + 1})
 
     def console_output(self, uuid: str) -> str:
         """Return a few lines for each boot of the guest."""

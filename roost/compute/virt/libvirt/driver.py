@@ -60,7 +60,7 @@ from roost.compute.virt.libvirt.rescue import Rescuer
 from roost.compute.virt.libvirt.settings import AUTO, LibvirtSettings
 from roost.compute.virt.live_migration import Presence
 from roost.context import RequestContext
-from roost.objects import Instance, NetworkInfo, Vif, consoles
+from roost.objects import ImageMeta, Instance, NetworkInfo, Vif, consoles
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -234,13 +234,14 @@ class LibvirtDriver:
         context: RequestContext,
         instance: Instance,
         *,
+        image: ImageMeta,
         image_path: pathlib.Path,
         password: str | None,
         kernel: Kernel | None = None,
     ) -> None:
         uuid, folder = instance.uuid, self._folders.of(instance.uuid)
         if not self._on(uuid, "describe a guest", guests.describe).rescued:
-            rescuer = Rescuer.of(instance)
+            rescuer = Rescuer.of(instance, image)
             self._new.rescue(folder, rescuer, instance, image_path)
             direct = None if kernel is None else DirectKernel.of_rescue(kernel, folder)
             if kernel is not None and direct is not None:
@@ -270,6 +271,11 @@ class LibvirtDriver:
     def set_password(self, uuid: str, password: str) -> None:
         set_it = functools.partial(agent.set_password, password=password)
         self._on(uuid, "set the password of a guest", set_it)
+
+    def inject_nmi(self, uuid: str) -> None:
+        if self.describe(uuid).power_state not in (states.RUNNING, states.HELD):
+            raise exception.Conflict(f"The guest {uuid} does not run.")
+        self._on(uuid, "interrupt a guest", lambda domain: domain.injectNMI())
 
     def console_output(self, uuid: str) -> str:
         self.describe(uuid)

@@ -13,7 +13,7 @@ from roost.compute.virt.libvirt.images import Image
 from roost.compute.virt.libvirt.layout import DiskLayout
 from roost.hardware.properties import HardwareProperties
 from roost.hardware.rules import rescue_device
-from roost.objects import Instance
+from roost.objects import ImageMeta, Instance
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,12 +27,12 @@ class Rescuer:
     bus: str | None = None
 
     @classmethod
-    def of(cls, instance: Instance) -> Self:
+    def of(cls, instance: Instance, image: ImageMeta) -> Self:
         """Read the rescue device that the image requests.
 
         :raises roost.exception.Invalid: when the request is invalid
         """
-        found = rescue_device(HardwareProperties(instance.flavor, instance.task_image))
+        found = rescue_device(HardwareProperties(instance.flavor, image))
         return cls() if found is None else cls(*found)
 
     def size(self, instance: Instance, image: Image) -> int:

@@ -50,6 +50,7 @@ def upgrade() -> None:
         sa.Column("finish_time", TIME, nullable=True),
         sa.Column("updated_at", TIME, nullable=True),
         sa.Column("message", sa.Text(), nullable=True),
+        sa.Column("operation_uuid", UUID, nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint(
             "instance_uuid",
@@ -57,6 +58,7 @@ def upgrade() -> None:
             "action",
             name="instance_actions_instance_uuid_request_id_action_key",
         ),
+        sa.UniqueConstraint("operation_uuid", name="instance_actions_operation_uuid_key"),
         **TABLE,
     )
     op.create_index(
@@ -139,7 +141,6 @@ def upgrade() -> None:
         sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("vm_state", sa.String(length=32), nullable=False),
         sa.Column("task_state", sa.String(length=32), nullable=True),
-        sa.Column("task_image", LONG_TEXT, nullable=True),
         sa.Column("lease_until", TIME, nullable=True),
         sa.Column("power_state", sa.Integer(), nullable=False),
         sa.Column("locked", sa.Boolean(), server_default="0", nullable=False),
@@ -178,6 +179,22 @@ def upgrade() -> None:
         **TABLE,
     )
     op.create_index("ix_left_behind_host", "left_behind", ["host"], unique=False)
+    op.create_table(
+        "operations",
+        sa.Column("uuid", UUID, nullable=False),
+        sa.Column("instance_uuid", UUID, nullable=False),
+        sa.Column("kind", sa.String(length=32), nullable=False),
+        sa.Column("host", sa.String(length=255), nullable=False),
+        sa.Column("image", LONG_TEXT, nullable=True),
+        sa.Column("request_id", sa.String(length=64), nullable=False),
+        sa.Column("tries", sa.Integer(), nullable=False),
+        sa.Column("lease_until", TIME, nullable=True),
+        sa.Column("created_at", TIME, nullable=False),
+        sa.PrimaryKeyConstraint("uuid"),
+        sa.UniqueConstraint("instance_uuid", name="operations_instance_uuid_key"),
+        **TABLE,
+    )
+    op.create_index("ix_operations_host", "operations", ["host"], unique=False)
     op.create_table(
         "ports",
         sa.Column("id", UUID, nullable=False),
@@ -218,11 +235,13 @@ def upgrade() -> None:
         sa.Column("created_at", TIME, nullable=False),
         sa.Column("last_seen_up", TIME, nullable=False),
         sa.Column("state_id", UUID, nullable=True),
+        sa.Column("version", sa.String(length=16), nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("host", "binary", name="services_host_binary_key"),
         sa.UniqueConstraint("uuid", name="services_uuid_key"),
         **TABLE,
     )
+    op.create_index("services_by_binary", "services", ["binary"], unique=False)
     op.create_table(
         "instance_action_events",
         sa.Column("id", KEY, nullable=False),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from roost.rig.chaos import storm, wishes
 from roost.rig.chaos.watch import Register
 from roost.rig.chaos.wishes import StormRequest
 
@@ -60,3 +61,19 @@ def test_a_server_is_deleted_when_it_is_its_fate(register, fate, after, due, not
     register.take_in([seen()], now=10.0)
     assert not server.due(not_due)
     assert due is None or server.due(due)
+
+
+def test_a_server_that_stays_lives_once_it_is_active_and_is_under_way_meanwhile(register):
+    (server,) = register.ask(wish(life=("os-stop", "os-start")), now=1.0)
+    assert not server.may_act
+    register.take_in([seen()], now=2.0)
+    assert server.may_act
+    server.acting = True
+    assert (server.may_act, server.under_way) == (False, True)
+    server.acting, server.acted = False, 3.0
+    assert (server.may_act, server.under_way) == (False, False)
+
+
+def test_all_lives_are_of_actions_that_storms_know():
+    drawn = wishes.draw(7, minutes=60, per_minute=60)
+    assert {action for one in drawn for action in one.life} == {*storm.ACTIONS}

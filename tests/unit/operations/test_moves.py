@@ -1,39 +1,49 @@
 import itertools
 
 from roost import states
+from roost.operations.kinds import (
+    CREATE_BACKUP,
+    CREATE_IMAGE,
+    OF_TASK,
+    REBUILD,
+    RESTORE,
+    SOFT_DELETE,
+)
+from roost.operations.moves import MOVES, RESETS, may_follow
 from roost.states import State
 
-TASKS = (*states.POWER_TASKS, *states.LIFE_TASKS)
+PUT_AWAY = (*SOFT_DELETE.tasks, *RESTORE.tasks)
+TASKS = [task for task in OF_TASK if task not in PUT_AWAY]
 
 
 def test_every_move_leads_to_a_state_of_the_table():
-    for before, afters in states.MOVES.items():
-        assert afters <= set(states.MOVES), before
+    for before, afters in MOVES.items():
+        assert afters <= set(MOVES), before
 
 
 def test_every_state_can_end():
-    for state in states.MOVES:
+    for state in MOVES:
         assert _reach(state, State(states.DELETED)), state
 
 
 def test_nothing_comes_back_from_deletion():
-    ending = [state for state in states.MOVES if state.task == states.DELETING]
+    ending = [state for state in MOVES if state.task == states.DELETING]
     assert {state.vm for state in ending} == {
         *("building", "active", "paused", "suspended", "stopped", "rescued", "error"),
         "soft-delete",
     }
     for state in ending:
-        assert states.MOVES[state] == {state, State(states.DELETED)}
+        assert MOVES[state] == {state, State(states.DELETED)}
 
 
 def test_every_task_can_be_cut_short_by_a_delete():
-    for state in states.MOVES:
+    for state in MOVES:
         if state.vm != states.DELETED:
-            assert states.may_follow(state, State(state.vm, states.DELETING)), state
+            assert may_follow(state, State(state.vm, states.DELETING)), state
 
 
 def test_a_server_becomes_active_after_its_guest_was_spawned_or_a_task_or_went_on():
-    before = {state for state, afters in states.MOVES.items() if State(states.ACTIVE) in afters}
+    before = {state for state, afters in MOVES.items() if State(states.ACTIVE) in afters}
     went_on = {State(states.PAUSED), State(states.SUSPENDED), State(states.RESCUED)}
     restored = State(states.SOFT_DELETED, states.RESTORING)
     spawned = State(states.BUILDING, states.SPAWNING)
@@ -44,15 +54,15 @@ def test_a_server_becomes_active_after_its_guest_was_spawned_or_a_task_or_went_o
 def test_whatever_is_done_to_a_server_it_can_be_put_away_unless_it_is_none_or_in_error():
     refused = (states.BUILDING, states.ERROR, states.DELETED)
     ending = (states.DELETING, states.SOFT_DELETING)
-    for state in states.MOVES:
+    for state in MOVES:
         if state.task not in ending:
             away = State(state.vm, states.SOFT_DELETING)
-            assert states.may_follow(state, away) == (state.vm not in refused), state
+            assert may_follow(state, away) == (state.vm not in refused), state
 
 
 def test_what_is_to_be_put_away_ends_so_or_is_deleted():
     for vm in (*states.WITH_GUEST, states.SOFT_DELETED):
-        assert states.MOVES[State(vm, states.SOFT_DELETING)] == {
+        assert MOVES[State(vm, states.SOFT_DELETING)] == {
             State(states.SOFT_DELETED),
             State(vm, states.DELETING),
             State(states.DELETED),
@@ -60,8 +70,8 @@ def test_what_is_to_be_put_away_ends_so_or_is_deleted():
 
 
 def test_what_is_put_away_is_restored_or_deleted_and_nothing_else():
-    assert states.MOVES[State(states.SOFT_DELETED)] == {
-        *(State(states.SOFT_DELETED, task) for task in (*states.PUT_AWAY_TASKS, states.DELETING)),
+    assert MOVES[State(states.SOFT_DELETED)] == {
+        *(State(states.SOFT_DELETED, task) for task in (*PUT_AWAY, states.DELETING)),
         State(states.DELETED),
     }
 
@@ -69,14 +79,14 @@ def test_what_is_put_away_is_restored_or_deleted_and_nothing_else():
 def test_at_rest_a_server_follows_its_guest_unless_it_is_to_be_stopped():
     found = {State(vm) for vm in states.WITH_GUEST}
     for state in found - {State(states.STOPPED)}:
-        assert found - {state} <= states.MOVES[state]
-    assert found & states.MOVES[State(states.STOPPED)] == {State(states.RESCUED)}
+        assert found - {state} <= MOVES[state]
+    assert found & MOVES[State(states.STOPPED)] == {State(states.RESCUED)}
 
 
 def test_what_an_administrator_may_declare_is_active_or_error_but_not_of_builds_and_deletes():
-    assert set().union(*states.RESETS.values()) == {State(states.ACTIVE), State(states.ERROR)}
-    others = set(states.MOVES) - set(states.RESETS)
-    ending = {states.DELETING, *states.PUT_AWAY_TASKS}
+    assert set().union(*RESETS.values()) == {State(states.ACTIVE), State(states.ERROR)}
+    others = set(MOVES) - set(RESETS)
+    ending = {states.DELETING, *PUT_AWAY}
     assert {s.task for s in others} == {*states.BUILD_TASKS, *ending, None}
     assert {s.vm for s in others if s.task is None} == {states.DELETED, states.SOFT_DELETED}
 
@@ -84,22 +94,24 @@ def test_what_an_administrator_may_declare_is_active_or_error_but_not_of_builds_
 def test_a_task_ends_as_the_guest_is_found_or_where_it_began():
     for state in _under_tasks():
         found = {*map(State, states.WITH_GUEST), State(states.ERROR)}
-        assert found | {State(state.vm)} <= states.MOVES[state]
+        assert found | {State(state.vm)} <= MOVES[state]
 
 
 def test_what_a_server_may_be_told_depends_on_where_it_rests():
     images = {"image_snapshot_pending", "image_backup"}
+    crash = states.TRIGGERING_CRASH_DUMP
     assert _tasks_of(states.ACTIVE) == {
+        crash,
         *("powering-off", "rebooting", "rebooting_hard", "pausing", "suspending"),
         *("rebuilding", "rescuing", "updating_password"),
         *images,
     }
-    assert _tasks_of(states.PAUSED) == {"unpausing", "rebooting_hard", *images}
+    assert _tasks_of(states.PAUSED) == {"unpausing", "rebooting_hard", crash, *images}
     assert _tasks_of(states.SUSPENDED) == {"resuming", "rebooting_hard", *images}
-    assert _tasks_of(states.RESCUED) == {"unrescuing"}
+    assert _tasks_of(states.RESCUED) == {"unrescuing", crash}
     new = {"rebuilding", "rescuing"}
     assert _tasks_of(states.STOPPED) == {"powering-on", "rebooting_hard", *new, *images}
-    assert _tasks_of(states.ERROR) == {"powering-off", "rebooting_hard", *new}
+    assert _tasks_of(states.ERROR) == {"powering-off", "rebooting_hard", crash, *new}
     assert _tasks_of(states.BUILDING) == set()
 
 
@@ -107,12 +119,13 @@ def test_a_task_under_way_gives_way_only_to_a_harder_reboot_or_its_next_step():
     moves = {
         (before.task, after.task)
         for before in _under_tasks()
-        for after in states.MOVES[before]
+        for after in MOVES[before]
         if after.task in TASKS
     }
     steps = {
-        *itertools.product(states.REBUILD_TASKS, states.REBUILD_TASKS[1:]),
-        *itertools.product(states.IMAGE_TASKS, states.IMAGE_TASKS[2:]),
+        *itertools.product(REBUILD.tasks, REBUILD.tasks[1:]),
+        *itertools.product(CREATE_IMAGE.tasks, CREATE_IMAGE.tasks[1:]),
+        *itertools.product(CREATE_BACKUP.tasks, CREATE_BACKUP.tasks[1:]),
     }
     assert moves == {(states.REBOOTING, states.REBOOTING_HARD), *steps}
 
@@ -124,22 +137,22 @@ def test_a_rescued_guest_makes_a_rescued_server_however_it_is_but_when_nobody_ca
 
 
 def test_a_state_out_of_the_table_leads_nowhere():
-    assert not states.may_follow(State("confused"), State(states.ACTIVE))
+    assert not may_follow(State("confused"), State(states.ACTIVE))
 
 
 def _under_tasks():
-    return {state for state in states.MOVES if state.task in TASKS}
+    return {state for state in MOVES if state.task in TASKS}
 
 
 def _tasks_of(vm):
     """The tasks that may begin while no other task is under way, or one of a build."""
-    before = [s for s in states.MOVES if s.vm == vm and s.task not in TASKS]
-    return {after.task for state in before for after in states.MOVES[state]} & {*TASKS}
+    before = [s for s in MOVES if s.vm == vm and s.task not in TASKS]
+    return {after.task for state in before for after in MOVES[state]} & {*TASKS}
 
 
 def _reach(start, goal):
     seen, front = set(), {start}
     while front:
         seen |= front
-        front = set().union(*(states.MOVES[state] for state in front)) - seen
+        front = set().union(*(MOVES[state] for state in front)) - seen
     return goal in seen

@@ -3,12 +3,13 @@
 import pytest
 
 from roost import exception, states
-from roost.conductor.cell.task_outcomes import ObservedGuest, TaskOutcomes
-from roost.context import RequestContext
-from roost.db.cell import actions, faults, instances, leases
-from roost.objects import HostFinding, InstanceAction, InstanceActionEvent
+from roost.conductor.cell.operation_outcomes import ObservedGuest, OperationOutcomes
+from roost.db.cell import actions, faults, instances, operations
+from roost.objects import HostFinding, InstanceActionEvent, Operation
+from roost.operations.kinds import OF_TASK
 from roost.rpc.compute import Compute
 from tests.builders import NOW, a_uuid, an_instance
+from tests.operation_rows import put_under
 
 EVENT = InstanceActionEvent(
     event="compute.power_off",
@@ -22,7 +23,7 @@ EVENT = InstanceActionEvent(
 
 @pytest.fixture
 def power(cell):
-    return TaskOutcomes("conductor1", cell.database, Compute(cell.bus), cell.notifier)
+    return OperationOutcomes("conductor1", cell.database, Compute(cell.bus), cell.notifier)
 
 
 @pytest.fixture
@@ -34,24 +35,10 @@ def server(cell):
         with cell.database.begin() as session:
             instances.create(session, made)
             if task_state is not None:
-                actions.start(session, _action(made.uuid))
+                put_under(session, made)
         return made.uuid
 
     return server
-
-
-def _action(uuid, request_id="req-1"):
-    return InstanceAction(
-        instance_uuid=uuid,
-        action="stop",
-        request_id=request_id,
-        user_id="user",
-        project_id="project",
-        start_time=NOW,
-        finish_time=None,
-        message=None,
-        events=[],
-    )
 
 
 def _get(cell, uuid):
@@ -70,20 +57,33 @@ def _fault(cell, uuid):
         return faults.latest(session, [uuid]).get(uuid)
 
 
+def _operation(cell, uuid):
+    with cell.database.read() as session:
+        return operations.find(session, uuid)
+
+
 def _states(cell, uuid):
     found = _get(cell, uuid)
     return found.vm_state, found.task_state, found.power_state
 
 
-def _settle(power, cell, uuid, found, **expected):
-    power.settle(cell.context, uuid, found, expected)
+def _end(power, cell, uuid, found, task):
+    if task is None:
+        _settle(power, cell, uuid, found, states.ACTIVE)
+    else:
+        names = {"uuid": _operation(cell, uuid).uuid, "instance_uuid": uuid}
+        power.end(Operation.of(**names, kind=OF_TASK[task].name, host=found.host), found)
+
+
+def _settle(power, cell, uuid, found, vm_state):
+    power.settle(cell.context, uuid, found, vm_state=vm_state)
 
 
 @pytest.mark.parametrize("vm_state", [states.ACTIVE, states.ERROR])
 def test_a_stopped_guest_makes_a_stopped_server_and_ends_the_action(cell, power, server, vm_state):
     uuid = server(vm_state, states.POWERING_OFF)
     found = ObservedGuest("h1", states.SHUTDOWN, [EVENT])
-    _settle(power, cell, uuid, found, task_state=states.POWERING_OFF)
+    _end(power, cell, uuid, found, states.POWERING_OFF)
     assert _states(cell, uuid) == (states.STOPPED, None, states.SHUTDOWN)
     (action,) = _history(cell, uuid)
     assert action.finish_time is not None
@@ -94,7 +94,7 @@ def test_a_stopped_guest_makes_a_stopped_server_and_ends_the_action(cell, power,
 def test_a_failed_stop_leaves_a_server_that_runs_and_says_why(cell, power, server):
     uuid = server(states.ACTIVE, states.POWERING_OFF)
     found = ObservedGuest("h1", states.RUNNING, [EVENT], "It does not want to.")
-    _settle(power, cell, uuid, found, task_state=states.POWERING_OFF)
+    _end(power, cell, uuid, found, states.POWERING_OFF)
     assert _states(cell, uuid) == (states.ACTIVE, None, states.RUNNING)
     assert _history(cell, uuid)[0].message == "It does not want to."
     assert _fault(cell, uuid) is None
@@ -104,15 +104,15 @@ def test_a_failed_stop_leaves_a_server_that_runs_and_says_why(cell, power, serve
 def test_of_a_guest_whose_power_nobody_knows_only_the_task_ends(cell, power, server, vm_state):
     uuid = server(vm_state, states.REBOOTING_HARD)
     found = ObservedGuest("h1", states.NOSTATE, [], "The hypervisor is away.")
-    _settle(power, cell, uuid, found, task_state=states.REBOOTING_HARD)
+    _end(power, cell, uuid, found, states.REBOOTING_HARD)
     assert _states(cell, uuid) == (vm_state, None, states.NOSTATE)
 
 
 @pytest.mark.parametrize("task", [states.POWERING_OFF, None])
 def test_a_guest_that_is_gone_is_an_error_with_a_fault(cell, power, server, task):
     uuid = server(states.ACTIVE, task)
-    expected = {"task_state": task, "vm_state": states.ACTIVE}
-    _settle(power, cell, uuid, ObservedGuest("h1", None, [], "It is gone."), **expected)
+    found = ObservedGuest("h1", None, [], "It is gone.")
+    _end(power, cell, uuid, found, task)
     assert _states(cell, uuid) == (states.ERROR, None, states.NOSTATE)
     fault = _fault(cell, uuid)
     assert (fault.message, fault.host, fault.code) == ("It is gone.", "h1", 500)
@@ -123,9 +123,12 @@ def test_what_failed_on_the_host_is_in_the_details_of_a_fault(cell, power, serve
     told = {name: getattr(EVENT, name) for name in ("event", "host", "start_time", "finish_time")}
     failed = InstanceActionEvent(**told, result="Error", details="/var/lib is full")
     found = ObservedGuest("h1", None, [EVENT, failed], "It failed.")
-    _settle(power, cell, uuid, found, task_state=states.REBUILDING)
+    _end(power, cell, uuid, found, states.REBUILDING)
     fault = _fault(cell, uuid)
-    assert (fault.message, fault.details) == ("It failed.", f"{EVENT.host}: /var/lib is full")
+    assert (fault.message, fault.details) == (
+        "It failed.",
+        f"{NOW:%Y-%m-%dT%H:%M:%SZ} {EVENT.host}: /var/lib is full",
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,7 +142,7 @@ def test_what_failed_on_the_host_is_in_the_details_of_a_fault(cell, power, serve
 )
 def test_a_stopped_guest_makes_a_server_that_is_put_away(cell, power, server, found, power_state):
     uuid = server(states.ACTIVE, states.SOFT_DELETING)
-    _settle(power, cell, uuid, found, task_state=states.SOFT_DELETING)
+    _end(power, cell, uuid, found, states.SOFT_DELETING)
     assert _states(cell, uuid) == (states.SOFT_DELETED, None, power_state)
     assert _get(cell, uuid).soft_deleted_at is not None
     (action,) = _history(cell, uuid)
@@ -149,7 +152,7 @@ def test_a_stopped_guest_makes_a_server_that_is_put_away(cell, power, server, fo
 def test_what_could_not_be_put_away_stays_to_be_until_its_host_is_told_again(cell, power, server):
     uuid = server(states.ACTIVE, states.SOFT_DELETING)
     found = ObservedGuest("h1", states.RUNNING, [EVENT], "It does not want to.")
-    _settle(power, cell, uuid, found, task_state=states.SOFT_DELETING)
+    _end(power, cell, uuid, found, states.SOFT_DELETING)
     assert _states(cell, uuid)[:2] == (states.ACTIVE, states.SOFT_DELETING)
     (action,) = _history(cell, uuid)
     assert (action.finish_time, len(action.events)) == (None, 1)
@@ -167,7 +170,7 @@ def test_what_could_not_be_put_away_stays_to_be_until_its_host_is_told_again(cel
 )
 def test_a_restored_server_is_as_its_guest_is_found(cell, power, server, found, vm_state):
     uuid = server(states.SOFT_DELETED, states.RESTORING, soft_deleted_at=NOW)
-    _settle(power, cell, uuid, found, task_state=states.RESTORING)
+    _end(power, cell, uuid, found, states.RESTORING)
     assert _states(cell, uuid)[:2] == (vm_state, None)
     assert _get(cell, uuid).soft_deleted_at is None
     assert (_fault(cell, uuid) is not None) == (vm_state == states.ERROR)
@@ -177,7 +180,7 @@ def test_a_restored_server_is_as_its_guest_is_found(cell, power, server, found, 
 def test_what_is_put_away_follows_its_guest_in_nothing_but_the_power_state(cell, power, server):
     uuid = server(states.SOFT_DELETED, soft_deleted_at=NOW)
     found = ObservedGuest("h1", states.SHUTDOWN)
-    _settle(power, cell, uuid, found, vm_state=states.SOFT_DELETED, task_state=None)
+    _settle(power, cell, uuid, found, states.SOFT_DELETED)
     assert _states(cell, uuid) == (states.SOFT_DELETED, None, states.SHUTDOWN)
     assert (_get(cell, uuid).soft_deleted_at, _history(cell, uuid)) == (NOW, [])
 
@@ -187,7 +190,7 @@ def test_a_server_at_rest_whose_guest_stopped_by_itself_has_that_in_its_history(
 ):
     uuid = server(states.ACTIVE, power_state=states.RUNNING)
     found = ObservedGuest("h1", states.SHUTDOWN, [], "It had stopped by itself.")
-    _settle(power, cell, uuid, found, vm_state=states.ACTIVE, task_state=None)
+    _settle(power, cell, uuid, found, states.ACTIVE)
     assert _states(cell, uuid) == (states.STOPPED, None, states.SHUTDOWN)
     (action,) = _history(cell, uuid)
     assert (action.action, action.message) == ("stop", "It had stopped by itself.")
@@ -197,51 +200,43 @@ def test_a_server_at_rest_whose_guest_stopped_by_itself_has_that_in_its_history(
 def test_at_rest_the_power_state_alone_may_be_news(cell, power, server):
     uuid = server(states.ACTIVE, power_state=states.NOSTATE)
     found = ObservedGuest("h1", states.RUNNING)
-    _settle(power, cell, uuid, found, vm_state=states.ACTIVE, task_state=None)
+    _settle(power, cell, uuid, found, states.ACTIVE)
     assert _states(cell, uuid) == (states.ACTIVE, None, states.RUNNING)
     assert _history(cell, uuid) == []
 
 
 @pytest.mark.parametrize(
-    ("host", "expected"),
-    [
-        ("h2", {"task_state": states.POWERING_OFF}),
-        ("h1", {"task_state": states.REBOOTING}),
-        ("h1", {"task_state": None, "vm_state": states.ACTIVE}),
-    ],
+    ("host", "task"), [("h2", states.POWERING_OFF), ("h1", states.REBOOTING), ("h1", None)]
 )
-def test_what_is_not_as_expected_stays_as_it_is(cell, power, server, host, expected):
-    uuid = server(states.ACTIVE, states.POWERING_OFF)
+def test_what_is_not_as_expected_stays_as_it_is(cell, power, server, host, task):
+    uuid, found = (
+        server(states.ACTIVE, states.POWERING_OFF),
+        ObservedGuest(host, states.SHUTDOWN, [EVENT]),
+    )
     with pytest.raises(exception.Conflict):
-        _settle(power, cell, uuid, ObservedGuest(host, states.SHUTDOWN, [EVENT]), **expected)
+        _end(power, cell, uuid, found, task)
     assert _states(cell, uuid)[:2] == (states.ACTIVE, states.POWERING_OFF)
     assert _history(cell, uuid)[0].events == []
 
 
 def _overdue(cell):
-    """What the sweeper takes, once the leases that it gives are over at once."""
+    """What the sweeper takes, once the first leases are over at once."""
     with cell.database.begin() as session:
-        leases.take_overdue(session, begun_seconds=-1, seconds=-1)
-    with cell.database.begin() as session:
-        (found,) = leases.take_overdue(session, begun_seconds=-1, seconds=30)
+        (found,) = operations.take_overdue(session, seconds=-1)
     return found
 
 
-def test_a_late_copy_of_a_report_does_not_end_the_next_task_of_the_kind(cell, power, server):
-    uuid, found = (
-        server(states.ACTIVE, states.REBOOTING),
-        ObservedGuest("h1", states.RUNNING, [EVENT]),
-    )
-    first = RequestContext(request_id="req-1")
-    power.settle(first, uuid, found, {"task_state": states.REBOOTING})
+def test_a_late_copy_of_a_report_does_not_end_the_next_operation_of_the_kind(cell, power, server):
+    uuid = server(states.ACTIVE, states.REBOOTING)
+    first, found = _operation(cell, uuid), ObservedGuest("h1", states.RUNNING, [EVENT])
+    power.end(first, found)
     with cell.database.begin() as session:
         instances.update(session, uuid, {"task_state": states.REBOOTING}, expected={})
-        actions.start(session, _action(uuid, request_id="req-2"))
-    with pytest.raises(exception.Conflict, match="req-1 is over"):
-        power.settle(first, uuid, found, {"task_state": states.REBOOTING})
+        put_under(session, instances.get(session, uuid), request_id="req-2")
+    with pytest.raises(exception.Conflict, match=first.uuid):
+        power.end(first, found)
     assert _get(cell, uuid).task_state == states.REBOOTING
-    second = RequestContext(request_id="req-2")
-    power.settle(second, uuid, found, {"task_state": states.REBOOTING})
+    power.end(_operation(cell, uuid), found)
     assert _get(cell, uuid).task_state is None
     assert [len(action.events) for action in _history(cell, uuid)] == [1, 1]
 
@@ -249,7 +244,7 @@ def test_a_late_copy_of_a_report_does_not_end_the_next_task_of_the_kind(cell, po
 @pytest.mark.parametrize("vm_state", [states.ACTIVE, states.STOPPED, states.ERROR])
 def test_a_task_whose_host_is_down_ends_and_says_so(cell, power, server, vm_state):
     uuid = server(vm_state, states.REBOOTING_HARD)
-    power.abandon(_overdue(cell))
+    power.abandon(_overdue(cell), "Its host went down.")
     assert _states(cell, uuid)[:2] == (vm_state, None)
     (action,) = _history(cell, uuid)
     assert action.finish_time is not None
@@ -263,9 +258,8 @@ def test_a_task_that_its_host_goes_on_with_is_not_given_up(cell, power, server):
     uuid = server(states.ACTIVE, states.POWERING_OFF)
     overdue = _overdue(cell)
     with cell.database.begin() as session:
-        held = [leases.HeldLease(uuid, None, (states.POWERING_OFF,))]
-        assert leases.renew(session, held, host="h1", seconds=60) == set()
-    power.abandon(overdue)
+        assert operations.renew(session, [overdue.uuid], host="h1", seconds=60) == set()
+    power.abandon(overdue, "Its host went down.")
     assert _states(cell, uuid)[:2] == (states.ACTIVE, states.POWERING_OFF)
 
 

@@ -1,0 +1,152 @@
+"""Operations on servers: written into the row by compare and swap, with an instance action.
+
+The modules of actions begin an operation in the row, then cast to the host, as a hint; the cell's
+sweeper resends a lost cast. Of two actions that race, one is refused.
+"""
+
+import logging
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from roost import exception, states
+from roost.api.dependencies import Dependencies
+from roost.api.locator import ServerRef, missing
+from roost.api.request import Call
+from roost.cells import Cell
+from roost.cells import cell as cells_cell
+from roost.db.cell import guest_config, operations, services
+from roost.db.engine import Session
+from roost.db.types import utcnow
+from roost.objects import ImageMeta, InjectedFile, Instance, InstanceAction, Operation
+from roost.operations import kinds
+from roost.operations.kinds import Kind
+from roost.servicegroup.driver import ServiceGroup
+
+LOG = logging.getLogger(__name__)
+
+
+def begun(call: Call, instance_uuid: str, action: str) -> InstanceAction:
+    """Return the record of an action without its end, which is written later."""
+    return InstanceAction(
+        instance_uuid=instance_uuid,
+        action=action,
+        request_id=call.context.request_id,
+        user_id=call.context.user_id,
+        project_id=call.context.project_id,
+        start_time=utcnow(),
+        finish_time=None,
+        message=None,
+        events=[],
+    )
+
+
+def done(call: Call, instance_uuid: str, action: str) -> InstanceAction:
+    """Return the record of an action that ends with the transaction that records it."""
+    record = begun(call, instance_uuid, action)
+    record.finish_time = record.start_time
+    return record
+
+
+def accept(
+    dependencies: Dependencies,
+    call: Call,
+    server_ref: ServerRef,
+    kind: Kind,
+    *,
+    image: ImageMeta | None = None,
+    changes: Mapping[str, Any] | None = None,
+    files: Sequence[InjectedFile] | None = None,
+) -> Operation:
+    """Begin an operation in the rows of its cell, with a record; ``instance`` of it is set.
+
+    :param image: the image that it is about
+    :param changes: other columns of the instance to change in the same transaction
+    :param files: the guest's new files; None: they stay
+    :raises roost.exception.Conflict: when the server's state does not allow the operation, or its
+        host is down or too old for it
+    """
+    instance, cell = server_ref.instance, server_ref.cell
+    instance_uuid = str(instance.uuid)
+    if cell is None:
+        raise refused(instance_uuid, kind, instance.vm_state, instance.task_state)
+    if instance.host is None and instance.vm_state != states.BUILDING:
+        raise exception.Conflict(f"Instance {instance_uuid} is not ready")
+    if instance.host is not None:
+        _check_host(dependencies.service_group, cell, instance, kind)
+    record = begun(call, instance_uuid, kind.action)
+    operation_uuid = str(uuid.uuid4())
+
+    def begin(session: Session) -> Operation:
+        operation = operations.start(
+            session, kind, record, uuid=operation_uuid, image=image, changes=changes
+        )
+        if files is not None:
+            guest_config.put_files(session, instance_uuid, files)
+        return operation
+
+    try:
+        return cell.database.write(begin)
+    except exception.NotFound as error:
+        raise missing(instance_uuid) from error
+    except exception.Conflict as error:
+        found = error.details.get("found")
+        if found is None:
+            raise
+        state = (found["vm_state"], found["task_state"])
+        with cell.database.read() as session:
+            under_way = operations.find(session, instance_uuid)
+        raise refused(instance_uuid, kind, *state, under_way) from error
+
+
+def _check_host(group: ServiceGroup, cell: Cell, instance: Instance, kind: Kind) -> None:
+    """Make sure that the host of an instance is up, and knows the kind of operation.
+
+    While no conductor of the cell is up, nobody receives what hosts report: then none is down.
+
+    :raises roost.exception.Conflict: with the reason
+    """
+    with cell.database.read() as session:
+        known = services.list_of_host(session, str(instance.host))
+    its = next((one for one in known if one.binary == "roost-compute"), None)
+    if its is None:
+        return
+    up = group.find_up(known, cell_uuid=cell.uuid, now=cell.database.now())
+    why = None
+    if its.uuid not in up and (up or its.forced_down):
+        why = f"is down since {its.last_seen_up:%Y-%m-%dT%H:%M:%SZ}"
+    elif _numbers(its.version or "1.0") < _numbers(kind.since):
+        why = "is too old for it: its roost-compute must be upgraded first"
+    if why is not None:
+        raise exception.Conflict(f"Cannot '{kind.action}' instance {instance.uuid}: its host {why}")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+def send(call: Call, server_ref: ServerRef, operation: Operation, **parameters: str) -> None:
+    """Cast an operation to its host, with parameters that are not in its row."""
+    assert server_ref.cell is not None
+    LOG.info("[instance: %s] %s accepted", operation.instance_uuid, operation.kind)
+    cells_cell.send(server_ref.cell, call.context, operation, **parameters)
+
+
+def refused(
+    uuid: str,
+    kind: Kind,
+    vm_state: str,
+    task_state: str | None,
+    under_way: Operation | None = None,
+) -> exception.Conflict:
+    """Return the error: for the vm state, if that does not allow it, else for the task state.
+
+    :param under_way: the operation of that task state, to be named
+    """
+    state = f"vm_state {vm_state}"
+    if vm_state in kind.begins and task_state is not None:
+        state = f"task_state {task_state}"
+        if under_way is not None:
+            action = kinds.get(under_way.kind).action
+            state += f": '{action}' is under way since {under_way.created_at:%Y-%m-%dT%H:%M:%SZ}"
+    return exception.Conflict(f"Cannot '{kind.action}' instance {uuid} while it is in {state}")

@@ -1,0 +1,135 @@
+"""An operation at work on this host: what each step of it needs, and how a step is run.
+
+``runner.py`` runs operations; the modules beside it have their steps.
+"""
+
+import dataclasses
+import functools
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+from roost import exception
+from roost.compute import image_cache
+from roost.compute.host import Host
+from roost.compute.instance_events import InstanceEvents
+from roost.compute.leases import Lease, LostLease
+from roost.compute.virt.driver import Kernel, WatchesSteps
+from roost.context import RequestContext
+from roost.objects import ImageMeta, Instance, Operation
+from roost.operations.kinds import Kind
+
+
+class Spared(exception.Conflict):
+    """An operation did nothing to the guest, which is as usable as before."""
+
+
+@dataclasses.dataclass(eq=False, kw_only=True)
+class HostOperation:
+    """An operation on an instance of this host.
+
+    :param row: as the message has it; once it is taken up, as its row is
+    :param password: of the guest's administrator, if the message has one
+    """
+
+    host: Host
+    context: RequestContext
+    kind: Kind
+    row: Operation
+    lease: Lease
+    timeline: InstanceEvents
+    password: str | None = None
+
+    @property
+    def uuid(self) -> str:
+        """The uuid of the instance."""
+        return str(self.row.instance_uuid)
+
+    def take_up(self) -> bool:
+        """Take a lease on the operation; return False when it is over, or another host's.
+
+        :raises roost.exception.Unavailable: when the conductor does not answer for a long time
+        """
+
+        def ask() -> bool:
+            since = self.lease.keeper.clock()
+            found = self.host.conductor.begin_operation(self.context, operation=self.named)
+            if found is None:
+                return False
+            self.row = found
+            self.lease.hold(since=since)
+            return True
+
+        return self.host.patience.retry(f"{self}: begin", ask, stopping=self.host.stopping)
+
+    @property
+    def named(self) -> Operation:
+        """The operation without what is only in its row, for messages."""
+        row = self.row
+        names = {"uuid": row.uuid, "instance_uuid": row.instance_uuid, "kind": row.kind}
+        return Operation.of(**names, host=self.host.name)
+
+    @property
+    def instance(self) -> Instance:
+        found: Instance | None = self.row.instance
+        assert found is not None, f"{self.kind} does not read the instance"
+        return found
+
+    @property
+    def image(self) -> ImageMeta:
+        """The image that the operation is about.
+
+        :raises roost.exception.Internal: when the row names none
+        """
+        found: ImageMeta | None = self.row.image
+        if found is None:
+            raise exception.Internal(f"{self}: its row names no image")
+        return found
+
+    def fetch_image(self) -> pathlib.Path:
+        """Return the path of the operation's image on this host, fetching it if necessary."""
+        return self.host.images.ensure(self.context, self.image, **self._how())
+
+    def fetch_kernel(self) -> Kernel | None:
+        """Return the kernel that the image names, fetched in the same way; None: it names none."""
+        return image_cache.fetch(self.host.images, self.context, self.image, **self._how())
+
+    def _how(self) -> dict[str, Any]:
+        trusted = list(self.instance.trusted_certs)
+        return {"stopping": self.host.stopping, "trusted": trusted, "user": self}
+
+    def go_on(self, task: str, **changes: Any) -> None:
+        """Report the progress of the operation to the row.
+
+        :raises LostLease: when the operation is no longer this host's, or over
+        """
+        send = functools.partial(
+            self.host.conductor.advance_operation,
+            self.context,
+            operation=self.named,
+            changes={"task_state": task, **changes},
+        )
+        try:
+            self.host.patience.retry(f"{self}: {task}", send, stopping=self.host.stopping)
+        except (exception.Conflict, exception.NotFound) as error:
+            raise LostLease(error.message) from error
+
+    def __str__(self) -> str:
+        return f"[instance: {self.uuid}] {self.kind}"
+
+
+Do = Callable[[HostOperation], None]
+
+
+def step(do: Do) -> Do:
+    """Wrap a step: check first whether the lease is valid, and time the step as an event."""
+
+    @functools.wraps(do)
+    def timed(operation: HostOperation) -> None:
+        with operation.timeline.step(f"compute.{do.__name__}"):
+            operation.lease.check()
+            if isinstance(operation.host.virt, WatchesSteps):
+                operation.host.virt.before_step(do.__name__)
+            do(operation)
+
+    return timed

@@ -1,0 +1,128 @@
+"""Runs the operations on servers of this host.
+
+Before: the API wrote the operation's row, and its task into that of the instance, and cast here.
+After: the instance has the guest's actual state, and the history why the operation failed, if it
+did. Safe to repeat at any point: the host first takes a lease on the operation, so the message of a
+finished one does nothing, and an unfinished one is repeated from its beginning.
+"""
+
+import functools
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+from roost import exception, states
+from roost.compute.host import Host
+from roost.compute.leases import LostLease
+from roost.compute.operations import power, rebuild, snapshot
+from roost.compute.operations.operation import Do, HostOperation, Spared
+from roost.compute.virt.driver import VirtDriver
+from roost.context import RequestContext
+from roost.objects import Operation
+from roost.operations.kinds import Kind
+
+LOG = logging.getLogger(__name__)
+# What to do for each kind, by the modules that have the steps.
+WORK: Final[Mapping[Kind, Do]] = {**power.WORK, **rebuild.WORK, **snapshot.WORK}
+
+
+def run(operation: HostOperation) -> bool:
+    """Run an operation that is under way; nothing else may work on the instance.
+
+    :returns: False when it is over, or another host's
+    :raises roost.exception.Unavailable: when the conductor does not answer
+    """
+    host = operation.host
+    if not operation.take_up():
+        LOG.info("%s is not under way on %s any more", operation, host.name)
+        return False
+    LOG.info("%s begins on %s", operation, host.name)
+    try:
+        why, spoilt = _try(operation)
+    except LostLease as error:
+        LOG.info("%s ends without a report: %s", operation, error.message)
+        return True
+    if _report(operation, why=why, failed=spoilt) and operation.kind.spoils and why is None:
+        host.note_announced(operation.uuid)
+    return True
+
+
+def _try(operation: HostOperation) -> tuple[str | None, bool]:
+    """Do the work, and return why it failed, if it did, and whether the guest is unusable now.
+
+    :raises LostLease: when the operation is no longer this host's
+    """
+    spoils = operation.kind.spoils
+    try:
+        WORK[operation.kind](operation)
+    except LostLease:
+        raise
+    except Spared as error:
+        return exception.reason(error), False
+    except exception.RoostError as error:
+        LOG.warning("%s failed: %s", operation, error.message)
+        return exception.reason(error), spoils
+    except Exception as error:
+        LOG.exception("%s failed", operation)
+        return exception.reason(error), spoils
+    finally:
+        operation.host.images.release(operation)
+    return None, False
+
+
+def _report(operation: HostOperation, *, why: str | None, failed: bool) -> bool:
+    """Report the guest's state to the conductor; retry, because only this host knows it.
+
+    :returns: whether the conductor accepted the report
+    """
+    host = operation.host
+    send = functools.partial(
+        host.conductor.end_operation,
+        operation.context,
+        operation=operation.named,
+        events=list(operation.timeline.events),
+        reason=why,
+        failed=failed,
+        **_as_found(host.virt, operation.uuid),
+    )
+    try:
+        host.patience.retry(f"{operation}: report", send, stopping=host.stopping)
+    except (exception.Conflict, exception.NotFound) as error:
+        # reported before and the answer lost, or deleted, or given up by the conductor
+        LOG.info("%s is over already: %s", operation, error.message)
+        return False
+    LOG.info("%s is done on %s", operation, host.name)
+    return True
+
+
+def refuse(host: Host, context: RequestContext, operation: Operation) -> None:
+    """End an operation of a kind that this host does not know; its guest stays as it is.
+
+    :raises roost.exception.RoostError: when the conductor does not answer, or refuses
+    """
+    LOG.warning(
+        "[instance: %s] %s is unknown here: roost-compute on %s is too old for it",
+        operation.instance_uuid, operation.kind, host.name,
+    )  # fmt: skip
+    host.conductor.end_operation(
+        context,
+        operation=operation,
+        events=[],
+        reason="The host of the server is too old for this action; nothing was done.",
+        **_as_found(host.virt, operation.instance_uuid),
+    )
+
+
+def _as_found(virt: VirtDriver, instance_uuid: str) -> dict[str, Any]:
+    """Return a guest's power state (None: no guest) and whether it is rescued, for the report.
+
+    NOSTATE: the hypervisor cannot describe it.
+    """
+    try:
+        guest = virt.describe(instance_uuid)
+    except exception.NotFound:
+        return {"power_state": None}
+    except Exception:
+        LOG.exception("[instance: %s] hypervisor cannot describe the guest", instance_uuid)
+        return {"power_state": states.NOSTATE}
+    return {"power_state": guest.power_state, "rescued": guest.rescued}

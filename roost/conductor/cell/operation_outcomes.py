@@ -1,0 +1,357 @@
+"""Outcomes of operations, and of what guests did by themselves: records the states of instances.
+
+Before: the API wrote the operation's task into the row and cast to the host; or
+``compute/reconcile.py`` saw that a guest differs from its row. After: the instance has no task, and
+the state of its guest.
+
+Images that no host will upload any more (``db/cell/images.py``) are abandoned in the store, unless
+their data has arrived.
+"""
+
+import dataclasses
+import datetime
+import logging
+import random
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from roost import exception, states
+from roost.conductor.cell.builds import refuse_others, root_name
+from roost.conductor.failures import instant_event
+from roost.context import RequestContext, admin_context, project_context
+from roost.db.cell import (
+    actions,
+    faults,
+    guest_config,
+    images,
+    instance_locations,
+    instances,
+    left_behind,
+    operations,
+)
+from roost.db.cell.operations import OverdueOperation
+from roost.db.engine import Database, Session, retried
+from roost.db.types import utcnow
+from roost.image.driver import ImageStore
+from roost.objects import (
+    HostFinding,
+    InstanceAction,
+    InstanceActionEvent,
+    InstanceFault,
+    InstanceLocation,
+    Operation,
+)
+from roost.operations import kinds
+from roost.operations.kinds import BY_ITSELF, RESTORE, Kind
+from roost.rpc.compute import Compute
+from roost.rpc.notifications import Notifier
+
+LOG = logging.getLogger(__name__)
+_ADVANCEABLE: Final = ("task_state", "image", "launched_at")
+
+
+@dataclasses.dataclass(frozen=True)
+class ObservedGuest:
+    """A guest as its host found it: its power state, None: there is none; and the host's events.
+
+    ``rescued``: it has booted, or would boot, from another image. ``failed``: it is unusable.
+    ``reason``: why the task failed, for the user.
+    """
+
+    host: str
+    power_state: int | None
+    events: Sequence[InstanceActionEvent] = ()
+    reason: str | None = None
+    rescued: bool = False
+    failed: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class OperationOutcomes:
+    """Updates the rows of instances by the states of their guests.
+
+    :param host: the name of this conductor's host, for the instances' history
+    """
+
+    host: str
+    database: Database
+    compute: Compute
+    notifier: Notifier
+
+    def locate(
+        self, host: str, instance_uuids: Sequence[str], *, and_others_here: bool
+    ) -> list[InstanceLocation]:
+        with self.database.read() as session:
+            found = instance_locations.look(
+                session, host, instance_uuids, and_others_here=and_others_here
+            )
+            left = left_behind.on_host(session, host) if and_others_here else set()
+        gone = left.difference(instance_uuids)
+        if gone:
+            self._forget_left_behind(host, gone)
+        return found
+
+    @retried
+    def _forget_left_behind(self, host: str, instance_uuids: Collection[str]) -> None:
+        with self.database.begin() as session:
+            left_behind.forget(session, host, instance_uuids)
+
+    def take_up(self, operation: Operation, *, seconds: float) -> Operation | None:
+        """Give a host a lease on its operation; None: it is over, or another host's.
+
+        Its image and its instance come with it, if the kind reads them.
+
+        :param seconds: the length of the lease
+        """
+        until = self.database.now() + datetime.timedelta(seconds=seconds)
+        return self._take_up(operation, until)
+
+    @retried
+    def _take_up(self, operation: Operation, until: datetime.datetime) -> Operation | None:
+        with self.database.begin() as session:
+            if not operations.take_up(session, operation, until=until):
+                return None
+            if not kinds.get(operation.kind).reads_instance:
+                return operation
+            found = operations.find(session, operation.instance_uuid)
+            if found is not None:
+                found.instance = guest_config.get_instance(session, found.instance_uuid)
+            return found
+
+    @retried
+    def advance(self, operation: Operation, changes: Mapping[str, Any]) -> None:
+        """Change the instance in the middle of an operation: to its next task state, mostly.
+
+        :raises roost.exception.Conflict: when the operation is over, or another host's
+        :raises roost.exception.Invalid: for a field that hosts may not change, or a task of another
+        """
+        refuse_others("changes", changes, _ADVANCEABLE)
+        uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
+        if changes["task_state"] not in kind.tasks:
+            raise exception.Invalid(f"{kind} has no task state {changes['task_state']}")
+        expected = {"host": operation.host, "task_state": kind.tasks}
+        with self.database.begin() as session:
+            if "image" in changes:
+                name = root_name(session, uuid, changes["image"])
+                changes = {**changes, "root_device_name": name}
+            instances.update(session, uuid, changes, expected=expected)
+            operations.check(session, operation)
+
+    @retried
+    def end(self, operation: Operation, found: ObservedGuest) -> None:
+        """End an operation, and set the state of its instance by its guest.
+
+        Without a guest, or when it is unusable, the state is ERROR; with an unknown power state
+        only the task ends. An operation that insists goes on after a failure: the sweeper sends it
+        again.
+
+        :raises roost.exception.Conflict: when the operation is over, or another host's
+        :raises roost.exception.NotFound: when the instance does not exist
+        """
+        uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
+        changes = _after(kind, found)
+        with self.database.begin() as session:
+            expected = {"host": found.host, "task_state": kind.tasks}
+            instances.update(session, uuid, changes, expected=expected)
+            if not changes:
+                operations.check(session, operation)
+                actions.add_to_operation(session, operation.uuid, found.events)
+                return
+            own = {"instance_uuid": uuid, "host": found.host, "kind": kind.name}
+            operations.end(
+                session, operation.uuid, found.events, expected=own, message=found.reason
+            )
+            if changes.get("vm_state") == states.ERROR:
+                _note_error(session, uuid, found)
+
+    @retried
+    def settle(
+        self, context: RequestContext, instance_uuid: str, found: ObservedGuest, *, vm_state: str
+    ) -> None:
+        """Set the state of an instance without a task by its guest, which changed by itself.
+
+        Without a guest the state is ERROR; an unknown power state changes nothing else.
+
+        :param vm_state: the state in which the row was seen
+        :raises roost.exception.Conflict: when the row is not as it was seen
+        :raises roost.exception.NotFound: when the instance does not exist
+        """
+        changes = _by_itself(found, vm_state)
+        expected = {"host": found.host, "vm_state": vm_state, "task_state": None}
+        with self.database.begin() as session:
+            instances.update(session, instance_uuid, changes, expected=expected)
+            if (action := BY_ITSELF.get(changes.get("vm_state", ""))) is not None:
+                actions.start(session, _record(context, instance_uuid, action, found))
+            if changes.get("vm_state") == states.ERROR:
+                _note_error(session, instance_uuid, found)
+
+    def resend(self, operation: OverdueOperation) -> None:
+        """Send an operation to its host again; the host ignores one that is over."""
+        context = project_context(operation.project_id, request_id=operation.request_id)
+        names = {name: getattr(operation, name) for name in operations.NAMES}
+        self.compute.on(operation.host).run(context, operation=Operation.of(**names))
+        LOG.info(
+            "[instance: %s] %s resent to %s",
+            operation.instance_uuid, operation.kind, operation.host,
+        )  # fmt: skip
+        why = f"{operation.host} did not go on with it; it was sent there again"
+        self._note_try(operation, self._event("resend", why))
+
+    @retried
+    def _note_try(self, operation: OverdueOperation, event: InstanceActionEvent) -> None:
+        with self.database.begin() as session:
+            operations.note_try(session, operation, event)
+
+    def abandon(self, operation: OverdueOperation, why: str) -> None:
+        """End an operation without its host, unless the host has renewed its lease meanwhile.
+
+        The host will report the guest's state when it can. An image that was being created is
+        abandoned.
+
+        :param why: the reason for the user
+        """
+        if self._abandon(operation, why):
+            LOG.warning(
+                "[instance: %s] %s ended without %s: %s",
+                operation.instance_uuid, operation.kind, operation.host, why,
+            )  # fmt: skip
+
+    def _abandon(self, operation: OverdueOperation, why: str) -> bool:
+        event = self._event("give_up", why)
+        try:
+            self.database.write(lambda session: _end_without_host(session, operation, event))
+        except (exception.Conflict, exception.NotFound):
+            return False
+        return True
+
+    def notify(self, context: RequestContext, finding: HostFinding) -> None:
+        """Send a notification of a host's finding."""
+        self.notifier.info(context, f"compute.reconcile.{finding.kind}", finding)
+
+    def _event(self, name: str, details: str) -> InstanceActionEvent:
+        name = f"cell-conductor.{name}"
+        return instant_event(name, host=self.host, result="Error", details=details)
+
+
+def _end_without_host(
+    session: Session, operation: OverdueOperation, event: InstanceActionEvent
+) -> None:
+    uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
+    changes: dict[str, Any] = {"task_state": None}
+    if kind.without_host is not None:
+        changes["vm_state"] = kind.without_host
+    expected = {"host": operation.host, "task_state": kind.tasks}
+    try:
+        instances.update(session, uuid, changes, expected=expected)
+    except (exception.Conflict, exception.NotFound):  # the instance has no such task: end the row
+        changes = {}
+    if changes.get("vm_state") == states.ERROR:
+        events = [*actions.events_of(session, operation.uuid), event]
+        _note_error(session, uuid, ObservedGuest(operation.host, None, events, event.details))
+    own = {"host": operation.host, "lease_until": operation.lease_until}
+    operations.end(session, operation.uuid, [event], expected=own, message=event.details)
+
+
+def _note_error(session: Session, instance_uuid: str, found: ObservedGuest) -> None:
+    guest_config.forget_secrets(session, instance_uuid)
+    faults.add(session, _fault(instance_uuid, found))
+
+
+def _after(kind: Kind, found: ObservedGuest) -> dict[str, Any]:
+    """Return the changes of the row after an operation; none if it must be done again."""
+    power_state = found.power_state or states.NOSTATE
+    changes: dict[str, Any] = {"task_state": None, "power_state": power_state}
+    if kind.insists:
+        if found.power_state is not None and found.reason is not None:
+            return {}
+        return changes | {"vm_state": kind.leads_to}
+    if found.power_state is None or found.failed:
+        return changes | {"vm_state": states.ERROR}
+    vm_state = states.as_found(power_state, rescued=found.rescued)
+    if vm_state is None and kind is RESTORE:
+        vm_state = states.ACTIVE
+    return changes if vm_state is None else changes | {"vm_state": vm_state}
+
+
+def _by_itself(found: ObservedGuest, before: str) -> dict[str, Any]:
+    """Return the changes of a row without a task; a soft-deleted server stays so with a guest."""
+    if found.power_state is None:
+        return {"vm_state": states.ERROR, "power_state": states.NOSTATE}
+    changes: dict[str, Any] = {"power_state": found.power_state}
+    vm_state = states.as_found(found.power_state, rescued=found.rescued)
+    if vm_state in (None, before) or before == states.SOFT_DELETED:
+        return changes
+    return changes | {"vm_state": vm_state}
+
+
+def _record(
+    context: RequestContext, instance_uuid: str, action: str, found: ObservedGuest
+) -> InstanceAction:
+    now = utcnow()
+    return InstanceAction(
+        instance_uuid=instance_uuid,
+        action=action,
+        request_id=context.request_id,
+        user_id=None,
+        project_id=None,
+        start_time=now,
+        finish_time=now,
+        message=found.reason,
+        events=list(found.events),
+    )
+
+
+def _fault(instance_uuid: str, found: ObservedGuest) -> InstanceFault:
+    failed = [each for each in found.events if each.details and each.result == "Error"]
+    return InstanceFault(
+        instance_uuid=instance_uuid,
+        code=500,
+        message=found.reason or "The guest of this server was not found on its host.",
+        details="; ".join(map(_as_text, failed)) or None,
+        host=found.host,
+        created_at=utcnow(),
+    )
+
+
+def _as_text(event: InstanceActionEvent) -> str:
+    return f"{event.start_time:%Y-%m-%dT%H:%M:%SZ} {event.host}: {event.details}"
+
+
+_AT_ONCE: Final = 100
+
+
+@dataclasses.dataclass(frozen=True)
+class AbandonedImages:
+    """Abandons images of a cell that get no data any more. Any number of processes may do so."""
+
+    database: Database
+    store: ImageStore
+
+    def sweep(self) -> None:
+        """Abandon each image in the store; log those that the store refuses.
+
+        :raises roost.exception.Unavailable: when the store does not answer; then the remaining
+            images wait for the next sweep
+        """
+        with self.database.read() as session:
+            found = images.list_forsaken(session, limit=_AT_ONCE)
+        for image_id in random.sample([*found], len(found)):  # not always the same one first
+            self._abandon(image_id, of=found[image_id])
+            self._forget(image_id)
+
+    def _abandon(self, image_id: str, *, of: str) -> None:
+        try:
+            self.store.abandon(admin_context(), image_id)
+        except exception.Unavailable:
+            raise
+        except exception.RoostError as error:
+            LOG.warning(
+                "[instance: %s] image %s stays without data: %s", of, image_id, error.message
+            )
+        else:
+            LOG.info("[instance: %s] image %s abandoned", of, image_id)
+
+    @retried
+    def _forget(self, image_id: str) -> None:
+        with self.database.begin() as session:
+            images.forget(session, image_id)

@@ -1,0 +1,242 @@
+"""Operations under way on instances: one row each, which is deleted when the operation ends.
+
+An instance has at most one. Its task state says how far it is; both change in one transaction. The
+history of the operation is the action that has its uuid, so no end of one reaches another's action.
+
+The host that works on it renews its lease. An operation whose lease has expired is taken over by
+one sweep, which holds a lease of its own meanwhile. All times are by the clock of the database.
+"""
+
+import datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from roost import exception
+from roost.db import clock, wire
+from roost.db.cell import actions, images, instances, models
+from roost.db.cell.stale_tasks import is_stale_operation
+from roost.db.engine import Session
+from roost.db.types import UtcDateTime, database_now
+from roost.objects import ImageMeta, InstanceAction, InstanceActionEvent, Operation
+from roost.operations.kinds import KINDS, Kind
+
+_table = models.operations
+_c = _table.c
+NAMES: Final = ("uuid", "instance_uuid", "kind", "host")  # what messages say of an operation
+_AT_ONCE: Final = 500  # rows that one sweep takes
+# Kinds that may begin while another operation is under way, which ends then.
+_PREEMPTING: Final = {kind.gives_way for kind in KINDS.values()} | {
+    kind.name for kind in KINDS.values() if kind.insists
+}
+
+
+class OverdueOperation(NamedTuple):
+    """An operation whose lease has expired; ``lease_until`` is that of the sweep that took it."""
+
+    uuid: str
+    instance_uuid: str
+    project_id: str
+    request_id: str
+    kind: str
+    host: str
+    tries: int
+    lease_until: datetime.datetime
+
+
+def start(
+    session: Session,
+    kind: Kind,
+    record: InstanceAction,
+    *,
+    uuid: str,
+    image: ImageMeta | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> Operation:
+    """Begin an operation on the host of an instance, with its action; return both rows.
+
+    :param uuid: of the operation; the same again changes nothing
+    :param image: the image that it is about
+    :param changes: other columns of the instance to change in the same transaction
+    :raises roost.exception.Conflict: when the instance is on no host, or its state does not allow
+        the operation; its details have the state that was ``found`` then
+    :raises roost.exception.NotFound: when the instance is deleted
+    """
+    instance_uuid = str(record.instance_uuid)
+    is_new = actions.start(session, record, operation_uuid=uuid) or not actions.records(
+        session, uuid
+    )
+    if is_new:  # else an earlier try was committed
+        task = {**(changes or {}), "task_state": kind.first}
+        instances.update(session, instance_uuid, task, expected={})
+    instance = instances.get(session, instance_uuid)
+    if instance.host is None:
+        raise exception.Conflict(f"Instance {instance_uuid} is not ready")
+    row = {
+        "uuid": uuid,
+        "instance_uuid": instance_uuid,
+        "kind": kind.name,
+        "host": instance.host,
+        "request_id": record.request_id,
+    }
+    if is_new:
+        if kind.name in _PREEMPTING:
+            why = f"It was ended by another action: {kind.action}."
+            preempt(session, instance_uuid, why)
+        more = {"image": wire.dump(image), "created_at": database_now()}
+        session.execute(sa.insert(_table).values(**row, **more))
+    named = {name: row[name] for name in NAMES}
+    return Operation.of(**named, image=image, instance=instance)
+
+
+def find(session: Session, instance_uuid: str) -> Operation | None:
+    """Return the operation that is under way on an instance."""
+    return _one(session, _c.instance_uuid == instance_uuid)
+
+
+def take_up(session: Session, operation: Operation, *, until: datetime.datetime) -> bool:
+    """Give the host of an operation a lease on it; False: it is over, or another host's.
+
+    A lease that ends later stays as it is: the host has renewed it meanwhile.
+    """
+    sooner = sa.or_(_c.lease_until.is_(None), _c.lease_until < until)
+    lease = sa.case((sooner, sa.literal(until, UtcDateTime())), else_=_c.lease_until)
+    mine = sa.update(_table).where(*_is(operation)).values(lease_until=lease)
+    return session.execute(mine).rowcount == 1
+
+
+def check(session: Session, operation: Operation) -> None:
+    """Make sure that an operation is under way on its host, and stays so in this transaction.
+
+    Lock the instance's row first.
+
+    :raises roost.exception.Conflict: when it is over, or another host's
+    """
+    mine = sa.select(_c.uuid).where(*_is(operation)).with_for_update()
+    if session.execute(mine).first() is None:
+        raise _is_over(operation.uuid)
+
+
+def _is(operation: Operation) -> list[sa.ColumnElement[bool]]:
+    """Return the condition for the row of an operation, as a message names it."""
+    return [_c[name] == getattr(operation, name) for name in NAMES]
+
+
+def end(
+    session: Session,
+    uuid: str,
+    events: Sequence[InstanceActionEvent],
+    *,
+    expected: Mapping[str, Any],
+    message: str | None,
+) -> None:
+    """Delete the row of an operation, and finish its action. The instance's row is changed before.
+
+    :param expected: column -> the value that it must have
+    :param message: why it failed; then an image that waits for its data is abandoned
+    :raises roost.exception.Conflict: when it is over, or not as expected
+    """
+    image_id = _waiting(session, _c.uuid == uuid) if message is not None else None
+    same = [_c[name] == value for name, value in expected.items()]
+    if session.execute(sa.delete(_table).where(_c.uuid == uuid, *same)).rowcount == 0:
+        raise _is_over(uuid)
+    if image_id is not None:
+        images.forsake(session, image_id[1], image_id[0])
+    actions.add_to_operation(session, uuid, events, finish=True, message=message)
+
+
+def preempt(session: Session, instance_uuid: str, why: str) -> None:
+    """End the operation that is under way on an instance, if there is one: something else begins.
+
+    The instance's row is changed, and so locked, before.
+
+    :param why: what preempts it, for the user
+    """
+    row = session.execute(sa.select(_c.uuid).where(_c.instance_uuid == instance_uuid)).one_or_none()
+    if row is not None:
+        end(session, row.uuid, [], expected={}, message=why)
+
+
+def waits_for_image(session: Session, instance_uuid: str, image_id: str) -> bool:
+    """Return whether the operation of an instance is to upload this image."""
+    found = _waiting(session, _c.instance_uuid == instance_uuid)
+    return found is not None and found[0] == image_id
+
+
+def renew(session: Session, uuids: Collection[str], *, host: str, seconds: float) -> set[str]:
+    """Renew the leases of a host, and return those of these operations that it has no more."""
+    if not uuids:
+        return set()
+    until = clock.now(session) + datetime.timedelta(seconds=seconds)
+    mine = (_c.uuid.in_(uuids), _c.host == host)
+    session.execute(sa.update(_table).where(*mine).values(lease_until=until))
+    return {*uuids} - {*session.scalars(sa.select(_c.uuid).where(*mine))}
+
+
+def end_others(
+    session: Session, held: Iterable[str], *, host: str, stale_seconds: float = 0
+) -> None:
+    """End the leases of all operations on a host except those that it holds and stale ones."""
+    now = clock.now(session)
+    others = (_c.host == host, _c.uuid.not_in([*held]), ~is_stale_operation(now, stale_seconds))
+    session.execute(sa.update(_table).where(*others).values(lease_until=now))
+
+
+def take_overdue(
+    session: Session, *, seconds: float, stale_seconds: float = 0
+) -> list[OverdueOperation]:
+    """Take operations whose lease has expired; only one caller gets each.
+
+    :param seconds: until when a host must have begun one; and the caller's own lease
+    :param stale_seconds: those whose lease ended so long ago are left to an operator; 0: none are
+    """
+    now = clock.now(session)
+    length = datetime.timedelta(seconds=seconds)
+    overdue = sa.or_(
+        _c.lease_until <= now, _c.lease_until.is_(None) & (_c.created_at <= now - length)
+    )
+    due = (overdue, ~is_stale_operation(now, stale_seconds))
+    found = [*session.scalars(sa.select(_c.uuid).where(*due).limit(_AT_ONCE))]
+    if not found:
+        return []
+    session.execute(
+        sa.update(_table).where(_c.uuid.in_(found), overdue).values(lease_until=now + length)
+    )
+    columns = {**models.instances.c, **_c}
+    rows = session.execute(
+        sa.select(*[columns[name] for name in OverdueOperation._fields])
+        .join(models.instances, models.instances.c.uuid == _c.instance_uuid)
+        .where(_c.uuid.in_(found), _c.lease_until == now + length)
+        .order_by(_c.created_at)
+    )
+    return [OverdueOperation(*row) for row in rows]
+
+
+def note_try(session: Session, operation: OverdueOperation, event: InstanceActionEvent) -> None:
+    """Count that an operation was sent to its host again, with the event that says so."""
+    here = _c.uuid == operation.uuid
+    if session.execute(sa.update(_table).where(here).values(tries=_c.tries + 1)).rowcount:
+        actions.add_to_operation(session, operation.uuid, [event])
+
+
+def _one(session: Session, *where: sa.ColumnElement[bool]) -> Operation | None:
+    row = session.execute(sa.select(_table).where(*where)).one_or_none()
+    if row is None:
+        return None
+    values = {name: row._mapping[name] for name in Operation.fields if name in _c}  # noqa: SLF001
+    values["image"] = wire.load(values["image"])
+    return Operation.of(**values)
+
+
+def _waiting(session: Session, where: sa.ColumnElement[bool]) -> tuple[str, str] | None:
+    """Return (image, instance) of an operation whose image has no data yet."""
+    row = session.execute(sa.select(_c.image, _c.instance_uuid).where(where)).one_or_none()
+    image = wire.load(row.image) if row is not None else None
+    if row is None or image is None or image.status != images.QUEUED:
+        return None
+    return str(image.id), str(row.instance_uuid)
+
+
+def _is_over(uuid: str) -> exception.Conflict:
+    return exception.Conflict(f"The operation {uuid} is not under way there any more.")

@@ -1,0 +1,237 @@
+"""The kinds of operations on an existing server: one row each, and all that depends on the kind.
+
+A new kind needs its row here, a function on the host (``compute/operations/runner.py``) and an
+action of the API (``api/servers/actions.py``); CONTRIBUTING.rst lists the files. Builds and deletes
+are not among them yet: they have flows and sweeps of their own.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Final
+
+from roost import exception, states
+from roost.states import (
+    ACTIVE,
+    ERROR,
+    PAUSED,
+    RESCUED,
+    SOFT_DELETED,
+    STOPPED,
+    SUSPENDED,
+    WITH_GUEST,
+)
+
+_NO_STATUS: Final[Mapping[str, str]] = {}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Kind:
+    """A kind of operation. An interrupted operation is done again from its beginning.
+
+    ``name``: in messages. ``action``: in the history of the server. ``tasks``: the task state that
+    it begins with, and those of its later steps. ``begins``: vm states in which it may begin.
+    ``statuses``: the status that clients see meanwhile, by vm state; else that of the vm state.
+
+    ``leads_to``: the vm state that only this operation leads to. A guest that is found in it by
+    itself gets this action in its history. ``insists``: it is repeated until it is done, and only
+    a delete preempts it. ``gives_way``: a user who cannot wait may begin this other kind meanwhile.
+
+    ``reads_instance``: the host needs the whole instance. ``uses_images``: it reads or writes the
+    image store with the token of the user, which its message carries. ``once``: it is not sent
+    again, as only its message has all that it needs, or because doing it twice does harm: why it
+    ended when its host does not go on with it.
+
+    ``since``: the version of the RPC interface of hosts (:mod:`roost.rpc.compute`) that knows it.
+    ``tries``: how often it is sent to a host again that does not go on with it.
+
+    ``spoils``: a failure leaves no usable guest. ``without_host``: the vm state after its host went
+    down meanwhile, or did not do it; None: the same as before.
+    """
+
+    name: str
+    action: str
+    tasks: tuple[str, ...]
+    begins: tuple[str, ...]
+    statuses: Mapping[str, str] = dataclasses.field(default_factory=lambda: _NO_STATUS)
+    leads_to: str | None = None
+    insists: bool = False
+    gives_way: str | None = None
+    reads_instance: bool = False
+    uses_images: bool = False
+    once: str | None = None
+    since: str = "1.0"
+    tries: int = 10
+    spoils: bool = False
+    without_host: str | None = None
+
+    @property
+    def first(self) -> str:
+        """The task state with which it begins."""
+        return self.tasks[0]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+STOP: Final = Kind(
+    name="stop",
+    action="stop",
+    tasks=(states.POWERING_OFF,),
+    begins=(ACTIVE, ERROR),
+    leads_to=STOPPED,
+)
+START: Final = Kind(
+    name="start",
+    action="start",
+    tasks=(states.POWERING_ON,),
+    begins=(STOPPED,),
+)
+REBOOT: Final = Kind(
+    name="reboot",
+    action="reboot",
+    tasks=(states.REBOOTING,),
+    begins=(ACTIVE,),
+    statuses={ACTIVE: "REBOOT"},
+    gives_way="hard_reboot",
+)
+HARD_REBOOT: Final = Kind(
+    name="hard_reboot",
+    action="reboot",
+    tasks=(states.REBOOTING_HARD,),
+    begins=(ACTIVE, STOPPED, PAUSED, SUSPENDED, ERROR),
+    statuses={ACTIVE: "HARD_REBOOT"},
+)
+PAUSE: Final = Kind(
+    name="pause",
+    action="pause",
+    tasks=(states.PAUSING,),
+    begins=(ACTIVE,),
+    leads_to=PAUSED,
+)
+UNPAUSE: Final = Kind(
+    name="unpause",
+    action="unpause",
+    tasks=(states.UNPAUSING,),
+    begins=(PAUSED,),
+)
+SUSPEND: Final = Kind(
+    name="suspend",
+    action="suspend",
+    tasks=(states.SUSPENDING,),
+    begins=(ACTIVE,),
+    leads_to=SUSPENDED,
+)
+RESUME: Final = Kind(
+    name="resume",
+    action="resume",
+    tasks=(states.RESUMING,),
+    begins=(SUSPENDED,),
+)
+REBUILD: Final = Kind(
+    name="rebuild",
+    action="rebuild",
+    tasks=(states.REBUILDING, states.REBUILD_BLOCK_DEVICE_MAPPING, states.REBUILD_SPAWNING),
+    begins=(ACTIVE, STOPPED, ERROR),
+    statuses=dict.fromkeys((ACTIVE, STOPPED, ERROR), "REBUILD"),
+    reads_instance=True,
+    uses_images=True,
+    spoils=True,
+    without_host=ERROR,
+)
+_IMAGE_STEPS: Final = (
+    states.IMAGE_SNAPSHOT,
+    states.IMAGE_PENDING_UPLOAD,
+    states.IMAGE_UPLOADING,
+)
+CREATE_IMAGE: Final = Kind(
+    name="create_image",
+    action="createImage",
+    tasks=(states.IMAGE_SNAPSHOT_PENDING, *_IMAGE_STEPS),
+    begins=(ACTIVE, STOPPED, PAUSED, SUSPENDED),
+    reads_instance=True,
+    uses_images=True,
+)
+CREATE_BACKUP: Final = Kind(
+    name="create_backup",
+    action="createBackup",
+    tasks=(states.IMAGE_BACKUP, *_IMAGE_STEPS),
+    begins=(ACTIVE, STOPPED, PAUSED, SUSPENDED),
+    reads_instance=True,
+    uses_images=True,
+)
+RESCUE: Final = Kind(
+    name="rescue",
+    action="rescue",
+    tasks=(states.RESCUING,),
+    begins=(ACTIVE, STOPPED, ERROR),
+    leads_to=RESCUED,
+    reads_instance=True,
+    uses_images=True,
+)
+UNRESCUE: Final = Kind(
+    name="unrescue",
+    action="unrescue",
+    tasks=(states.UNRESCUING,),
+    begins=(RESCUED,),
+)
+CHANGE_PASSWORD: Final = Kind(
+    name="change_password",
+    action="changePassword",
+    tasks=(states.UPDATING_PASSWORD,),
+    begins=(ACTIVE,),
+    statuses={ACTIVE: "PASSWORD"},
+    once="The password did not reach the server: set it again.",
+)
+TRIGGER_CRASH_DUMP: Final = Kind(
+    name="trigger_crash_dump",
+    action="trigger_crash_dump",
+    tasks=(states.TRIGGERING_CRASH_DUMP,),
+    begins=(ACTIVE, PAUSED, RESCUED, ERROR),
+    once="The host of the server has not said whether it was done: look, and ask for it again.",
+    since="1.4",
+)
+SOFT_DELETE: Final = Kind(
+    name="soft_delete",
+    action="delete",
+    tasks=(states.SOFT_DELETING,),
+    begins=(*WITH_GUEST, SOFT_DELETED),
+    leads_to=SOFT_DELETED,
+    insists=True,
+    without_host=SOFT_DELETED,
+)
+# The state of a guest whose host is down is unknown: its row follows it later.
+RESTORE: Final = Kind(
+    name="restore",
+    action="restore",
+    tasks=(states.RESTORING,),
+    begins=(SOFT_DELETED,),
+    without_host=ACTIVE,
+)
+
+KINDS: Final[Mapping[str, Kind]] = {
+    kind.name: kind
+    for kind in (
+        *(STOP, START, REBOOT, HARD_REBOOT, PAUSE, UNPAUSE, SUSPEND, RESUME),
+        *(REBUILD, CREATE_IMAGE, CREATE_BACKUP, RESCUE, UNRESCUE, CHANGE_PASSWORD),
+        *(TRIGGER_CRASH_DUMP, SOFT_DELETE, RESTORE),
+    )
+}
+# The later steps of an image are those of a backup, too: whichever kind does them again.
+OF_TASK: Final[Mapping[str, Kind]] = {
+    task: kind for kind in [*KINDS.values()][::-1] for task in kind.tasks
+}
+# The history of a server whose guest is found in this vm state by itself gets this action.
+BY_ITSELF: Final[Mapping[str, str]] = {
+    kind.leads_to: kind.action for kind in KINDS.values() if kind.leads_to is not None
+}
+
+
+def get(name: str) -> Kind:
+    """Return the kind of a name.
+
+    :raises roost.exception.Invalid: when there is none
+    """
+    kind = KINDS.get(name)
+    if kind is None:
+        raise exception.Invalid(f"no kind of operation is called {name}")
+    return kind

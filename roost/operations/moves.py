@@ -1,0 +1,109 @@
+"""The allowed moves of an instance between its states.
+
+An instance is in a vm state and may have a task state; the pair moves only along ``MOVES``.
+``db/cell/instances.py`` refuses any other move, the tests cover the table, and the diagram of the
+documentation is generated from it. The moves of operations follow from their kinds; those of builds
+and deletes are written here.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from roost import states
+from roost.operations.kinds import KINDS, SOFT_DELETE, Kind
+from roost.states import (
+    BUILDING,
+    DELETED,
+    DELETING,
+    ERROR,
+    NETWORKING,
+    RESCUED,
+    SCHEDULING,
+    SOFT_DELETED,
+    SPAWNING,
+    STOPPED,
+    WITH_GUEST,
+    State,
+)
+
+Moves = Mapping[State, frozenset[State]]
+_BUILDS: Final = tuple(State(BUILDING, task) for task in states.BUILD_TASKS)
+# Every task may find the guest running, stopped, paused, suspended, rescued or missing (ERROR),
+# since guests change by themselves, too.
+_AS_FOUND: Final = (*map(State, WITH_GUEST), State(ERROR))
+# States in which a server without a task follows its guest. One that runs although its server is
+# stopped is stopped again; but a rescue may have been running when its host was given up.
+_FOLLOWS: Final[Mapping[str, Iterable[State]]] = {
+    **dict.fromkeys(WITH_GUEST, _AS_FOUND),
+    STOPPED: (State(RESCUED), State(ERROR)),
+    ERROR: tuple(map(State, WITH_GUEST)),  # its missing guest was found again
+    SOFT_DELETED: (),
+}
+
+
+def _resting(vm: str) -> frozenset[State]:
+    """Return the moves of a server without a task: by its guest, and into operations."""
+    begun = (State(vm, kind.first) for kind in KINDS.values() if vm in kind.begins)
+    found = {*_FOLLOWS[vm]} - {State(vm)}
+    return frozenset({*found, *begun, State(vm, DELETING), State(DELETED)})
+
+
+def _under(kind: Kind, vm: str) -> frozenset[State]:
+    """Return the moves during an operation: to its later steps, its end, or what preempts it."""
+    preempted = {State(vm, DELETING), State(DELETED)}
+    if kind.insists:
+        return frozenset({State(str(kind.leads_to)), *preempted})
+    if vm in SOFT_DELETE.begins:
+        preempted.add(State(vm, SOFT_DELETE.first))
+    if kind.gives_way is not None:
+        preempted.add(State(vm, KINDS[kind.gives_way].first))
+    steps = (State(vm, task) for task in kind.tasks[1:])
+    return frozenset({*_AS_FOUND, *steps, *preempted})
+
+
+MOVES: Final[Moves] = {
+    # sent to a host, which starts with its networks or (none requested) with the guest
+    State(BUILDING, SCHEDULING): frozenset(
+        {*_BUILDS, State(ERROR), State(BUILDING, DELETING), State(DELETED)}
+    ),
+    # a failed attempt goes back to SCHEDULING
+    State(BUILDING, NETWORKING): frozenset(
+        {*_BUILDS, State(ERROR), State(BUILDING, DELETING), State(DELETED)}
+    ),
+    State(BUILDING, SPAWNING): frozenset(
+        {
+            State(BUILDING, SPAWNING),
+            State(BUILDING, SCHEDULING),
+            State(states.ACTIVE),
+            State(ERROR),
+            State(BUILDING, DELETING),
+            State(DELETED),
+        }
+    ),
+    **{State(vm): _resting(vm) for vm in _FOLLOWS},
+    **{
+        State(vm, task): _under(kind, vm)
+        for kind in KINDS.values()
+        for vm in kind.begins
+        for task in kind.tasks
+    },
+    # a delete may be requested again, and always ends in DELETED
+    **{
+        State(vm, DELETING): frozenset({State(vm, DELETING), State(DELETED)})
+        for vm in (BUILDING, *_FOLLOWS)
+    },
+    State(DELETED): frozenset(),
+}
+# Moves of os-resetState: not for servers being built, deleted or soft-deleted, which the daemons
+# complete. The host compares the state with the guest periodically.
+RESETS: Final[Moves] = {
+    before: frozenset({State(states.ACTIVE), State(ERROR)})
+    for before in MOVES
+    if before.vm not in (BUILDING, SOFT_DELETED, DELETED)
+    and before.task not in (SOFT_DELETE.first, DELETING)
+}
+
+
+def may_follow(before: State, after: State) -> bool:
+    """Return whether an instance in ``before`` may be moved to ``after``."""
+    return after in MOVES.get(before, frozenset())

@@ -1,0 +1,39 @@
+"""Rows of operations that are under way, as the API writes them."""
+
+import sqlalchemy as sa
+
+from roost.db import wire
+from roost.db.cell import actions, models
+from roost.db.types import utcnow
+from roost.objects import InstanceAction
+from roost.operations.kinds import OF_TASK
+from tests.builders import NOW, a_uuid
+
+
+def put_under(session, instance, *, image=None, request_id="req-1", **values):
+    """Give an instance the operation of its task state, with its action; return its uuid."""
+    kind = OF_TASK[instance.task_state]
+    row = {
+        "uuid": a_uuid(),
+        "instance_uuid": instance.uuid,
+        "kind": kind.name,
+        "host": instance.host,
+        "image": wire.dump(image),
+        "request_id": request_id,
+        "tries": 0,
+        "created_at": utcnow(),
+    } | values
+    session.execute(sa.insert(models.operations).values(**row))
+    action = InstanceAction(
+        instance_uuid=instance.uuid,
+        action=kind.action,
+        request_id=request_id,
+        user_id="user",
+        project_id="project",
+        start_time=NOW,
+        finish_time=None,
+        message=None,
+        events=[],
+    )
+    actions.start(session, action, operation_uuid=row["uuid"])
+    return row["uuid"]
