@@ -13,7 +13,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
-SEEDS, BLOCK = 60, 20
+SEEDS, BLOCK = 48, 12
 DAYS = 10  # seeds of one day: other ones each day, for at most a minute
 # Where tests run side by side, the blocks do.
 JOBS = "1" if "PYTEST_XDIST_WORKER" in os.environ else "2"
