@@ -16,6 +16,7 @@ from roost.rig.chaos.answers import Answers
 from roost.rig.chaos.breaker import Made
 from roost.rig.chaos.keeper import Sample
 from roost.rig.chaos.recovery import Recovery
+from roost.rig.chaos.storm import ACTIONS
 from roost.rig.chaos.verdict import Item
 from roost.rig.chaos.watch import StormServer
 
@@ -81,6 +82,7 @@ def show(console: Console, outcome: ChaosOutcome, *, with_memory: bool) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
     table.add_row("faults made", _words(told["faults_made"]) or "none")
     table.add_row("servers", _words(told["requests"]))
+    table.add_row("actions", _words(_actions(outcome.answers)) or "none")
     table.add_row("recovery", _recovery(outcome.recovery))
     right = "everything was right" if outcome.held else "something was wrong"
     table.add_row("quiet", f"{right} {outcome.quiet:.0f} s after the last healing")
@@ -147,6 +149,12 @@ def _counts(items: Iterable[Item]) -> dict[str, int]:
 def _percentiles(seconds: Sequence[float]) -> dict[str, float]:
     marks = {"p50": 50.0, "p99": 99.0, "max": 100.0}
     return {name: round(percentile(seconds, percent), 3) for name, percent in marks.items()}
+
+
+def _actions(answers: Answers) -> dict[str, int]:
+    """Count the actions that were accepted."""
+    counts = {action: answers.counts[f"POST {action}", "done"] for action in ACTIONS}
+    return {action: count for action, count in counts.items() if count}
 
 
 def _recovery(recovery: Recovery) -> str:
