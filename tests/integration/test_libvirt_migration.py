@@ -299,7 +299,11 @@ def test_a_guest_that_cannot_run_at_its_destination_is_refused_with_the_reason(s
         (exception.Unsupported, "pc-of-tomorrow", with_domain("pc-i440fx", "pc-of-tomorrow")),
         (exception.Unsupported, "features that", with_domain(">qemu64<", ">EPYC-Rome<")),
         (exception.Unsupported, "no-such-model", with_domain(">qemu64<", ">no-such-model<")),
-        (exception.Unsupported, "by a kernel", with_domain("</os>", "<kernel>/k</kernel></os>")),
+        (
+            exception.Unsupported,
+            "from a kernel file",
+            with_domain("</os>", "<kernel>/k</kernel></os>"),
+        ),
         (exception.NoCapacity, "h2 has", with_large_disks),
     ):
         with pytest.raises(kind, match=why):

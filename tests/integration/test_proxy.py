@@ -99,9 +99,10 @@ def test_one_address_has_so_many_connections_and_no_more(address):
     with contextlib.ExitStack() as crowd:
         connected = []
         for _ in range(IDLE_BODIES):
-            one = socket.create_connection(address, timeout=60, source_address=("127.0.0.9", 0))
-            connected.append(crowd.enter_context(one))
-        assert not is_answered(connected[-1])
+            with contextlib.suppress(ConnectionResetError):  # refused before it was used
+                one = socket.create_connection(address, timeout=60, source_address=("127.0.0.9", 0))
+                connected.append(crowd.enter_context(one))
+        assert len(connected) < IDLE_BODIES or not is_answered(connected[-1])
         assert is_served(address)
     assert is_served(address)
 

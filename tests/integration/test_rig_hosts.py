@@ -138,6 +138,7 @@ def test_only_hosts_reach_the_libvirtd_of_hosts(pair, network):
 
 
 def test_a_host_stays_while_anything_of_it_lives(pair):
+    pair[0].ask("ip", "netns", "add", "guests")
     other = pair[0].run(words=SLEEP)
     wait_until(lambda: other.pid in pair[0].machine.members(), "it is in")
     pair[0].first.kill()
