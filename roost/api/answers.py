@@ -46,7 +46,7 @@ _FLAVOR: Final = _object(
 _ACCESS: Final = _many("flavor_access", _object({"flavor_id": _TEXT, "tenant_id": _TEXT}))
 _ACTION_RESULT: Final = {
     "type": "object",
-    "description": "The output of os-getConsoleOutput, or the password that a rescue has set.",
+    "description": "The output of os-getConsoleOutput, or the password that was set.",
     "properties": {"output": _TEXT, "adminPass": _TEXT},
 }
 _SPECS: Final = {"type": "object", "additionalProperties": _TEXT}

@@ -325,8 +325,8 @@ class Reconciler:
             instance_uuid=row.instance_uuid,
             host=self._host.name,
             power_state=guest.power_state if guest else None,
-            rescued=guest is not None and guest.rescued,
-            vm_state=str(row.vm_state),
+            vm_state=guest.vm_state if guest else None,
+            seen=str(row.vm_state),
             events=list(events),
             reason=why and f"{why[0].upper()}{why[1:].removesuffix('.')}.",
         )

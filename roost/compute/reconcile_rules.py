@@ -56,13 +56,8 @@ def _was_announced(guest: Guest, _row: InstanceLocation) -> bool:
     return guest.announced
 
 
-def _found(guest: Guest) -> str | None:
-    """Return the vm state of a server with this guest; None: it has none."""
-    return states.as_found(guest.power_state, rescued=guest.rescued)
-
-
 def _is_in_other_state(guest: Guest, row: InstanceLocation) -> bool:
-    return row.vm_state in states.WITH_GUEST and _found(guest) not in (None, row.vm_state)
+    return row.vm_state in states.WITH_GUEST and guest.vm_state not in (None, row.vm_state)
 
 
 def _differs(guest: Guest, row: InstanceLocation) -> bool:
@@ -110,7 +105,7 @@ CASES: Final[Mapping[str, Sequence[Case]]] = {
             lambda guest, row: (
                 (row.vm_state, row.power_state) == (states.ERROR, states.NOSTATE)
                 and guest.announced
-                and _found(guest) is not None
+                and guest.vm_state is not None
             ),
             Correction.FIND,
             "its guest, which was missing, is there again",

@@ -270,15 +270,15 @@ class CellConductor(interface.Interface):
         operation: Operation,
         power_state: int | None,
         events: list[InstanceActionEvent],
+        vm_state: str | None = None,
         reason: str | None = None,
-        rescued: bool = False,
         failed: bool = False,
     ) -> None:
         """End an operation with these events; the instance gets the state of its guest.
 
         :param power_state: of the guest; None: there is no guest, the instance goes to ERROR
+        :param vm_state: by the guest; None: the hypervisor cannot describe it
         :param reason: why the operation failed, as the user may read it
-        :param rescued: the guest was started from a rescue image
         :param failed: the guest is unusable, whatever its power state: the instance goes to ERROR
         :raises roost.exception.Conflict: when the operation is over; nothing is changed then
         :raises roost.exception.NotFound: when the instance does not exist
@@ -292,18 +292,18 @@ class CellConductor(interface.Interface):
         *,
         instance_uuid: str,
         host: str,
-        vm_state: str,
+        seen: str,
         power_state: int | None,
         events: list[InstanceActionEvent],
+        vm_state: str | None = None,
         reason: str | None = None,
-        rescued: bool = False,
     ) -> None:
         """Set the state of an instance without a task by its guest, which changed by itself.
 
-        :param vm_state: the state in which the host saw the row
+        :param seen: the vm state in which the host saw the row
         :param power_state: of the guest; None: there is no guest, the instance goes to ERROR
+        :param vm_state: by the guest; None: the hypervisor cannot describe it
         :param reason: what has happened, as the user may read it
-        :param rescued: the guest was started from a rescue image
         :raises roost.exception.Conflict: when the row is not as it was seen; nothing is changed
             then
         :raises roost.exception.NotFound: when the instance does not exist

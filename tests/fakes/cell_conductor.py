@@ -199,7 +199,7 @@ class FakeCellConductor:
                 setattr(found, name, value)
 
     def end_operation(
-        self, context, *, operation, power_state, events, reason=None, rescued=False, failed=False
+        self, context, *, operation, power_state, events, vm_state=None, reason=None, failed=False
     ):
         with self._acting("end_operation"):
             known, instance_uuid = kinds.get(operation.kind), operation.instance_uuid
@@ -214,28 +214,28 @@ class FakeCellConductor:
                 found.vm_state = known.leads_to
                 found.power_state = power_state or states.NOSTATE
             else:
-                self._settle(found, None if failed else power_state, rescued)
+                self._settle(found, None if failed else power_state, vm_state)
 
     def report_power(
-        self, context, *, instance_uuid, host, vm_state, power_state, events,
-        reason=None, rescued=False,
+        self, context, *, instance_uuid, host, seen, power_state, events,
+        vm_state=None, reason=None,
     ):  # fmt: skip
         with self._acting("report_power"):
-            expected = {"host": host, "vm_state": vm_state, "task_state": None}
+            expected = {"host": host, "vm_state": seen, "task_state": None}
             found = self._as_expected(instance_uuid, expected)
             self.events[instance_uuid] += events
             self.faults[instance_uuid] = reason
-            if vm_state != states.SOFT_DELETED:
-                self._settle(found, power_state, rescued)
+            if seen != states.SOFT_DELETED:
+                self._settle(found, power_state, vm_state)
             else:
                 found.power_state = power_state or states.NOSTATE
 
-    def _settle(self, found, power_state, rescued):
+    def _settle(self, found, power_state, vm_state):
         found.power_state = power_state or states.NOSTATE
         if power_state is None:
             found.vm_state = states.ERROR
         else:
-            found.vm_state = states.as_found(power_state, rescued=rescued) or found.vm_state
+            found.vm_state = vm_state or found.vm_state
 
     def report_finding(self, context, *, finding):
         with self._acting("report_finding"):

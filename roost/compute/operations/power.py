@@ -1,6 +1,6 @@
 """Operations that change the state of a guest: power, pause, suspend, rescue, password.
 
-Each is one step, which may be repeated: a guest that is in the state already stays in it.
+Each is one step. All but a crash dump may be repeated: a guest that is in the state stays in it.
 """
 
 from collections.abc import Mapping

@@ -114,7 +114,7 @@ def refuse(host: Host, context: RequestContext, operation: Operation) -> None:
 
 
 def _as_found(virt: VirtDriver, instance_uuid: str) -> dict[str, Any]:
-    """Return a guest's power state (None: no guest) and whether it is rescued, for the report.
+    """Return a guest's power state (None: no guest) and its server's vm state, for the report.
 
     NOSTATE: the hypervisor cannot describe it.
     """
@@ -125,4 +125,4 @@ def _as_found(virt: VirtDriver, instance_uuid: str) -> dict[str, Any]:
     except Exception:
         LOG.exception("[instance: %s] hypervisor cannot describe the guest", instance_uuid)
         return {"power_state": states.NOSTATE}
-    return {"power_state": guest.power_state, "rescued": guest.rescued}
+    return {"power_state": guest.power_state, "vm_state": guest.vm_state}

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Protocol, Self, runtime_checkable
 
 import psutil
 
+from roost import states
 from roost.context import RequestContext
 from roost.objects import (
     ImageMeta,
@@ -121,6 +122,11 @@ class Guest:
     rescued: bool = False
     cut_off: bool = False
     announced: bool = False
+
+    @property
+    def vm_state(self) -> str | None:
+        """The state of a server with this guest; None: the hypervisor cannot describe it."""
+        return states.as_found(self.power_state, rescued=self.rescued)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -246,13 +246,11 @@ class CellConductorManager:
         operation: Operation,
         power_state: int | None,
         events: list[InstanceActionEvent],
+        vm_state: str | None = None,
         reason: str | None = None,
-        rescued: bool = False,
         failed: bool = False,
     ) -> None:
-        found = ObservedGuest(
-            operation.host, power_state, events, reason, rescued=rescued, failed=failed
-        )
+        found = ObservedGuest(operation.host, power_state, vm_state, events, reason, failed)
         self._outcomes.end(operation, found)
 
     def report_power(
@@ -261,14 +259,14 @@ class CellConductorManager:
         *,
         instance_uuid: str,
         host: str,
-        vm_state: str,
+        seen: str,
         power_state: int | None,
         events: list[InstanceActionEvent],
+        vm_state: str | None = None,
         reason: str | None = None,
-        rescued: bool = False,
     ) -> None:
-        found = ObservedGuest(host, power_state, events, reason, rescued=rescued)
-        self._outcomes.settle(context, instance_uuid, found, vm_state=vm_state)
+        found = ObservedGuest(host, power_state, vm_state, events, reason)
+        self._outcomes.settle(context, instance_uuid, found, seen=seen)
 
     def report_finding(self, context: RequestContext, *, finding: HostFinding) -> None:
         self._outcomes.notify(context, finding)

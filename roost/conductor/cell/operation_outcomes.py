@@ -54,15 +54,15 @@ _ADVANCEABLE: Final = ("task_state", "image", "launched_at")
 class ObservedGuest:
     """A guest as its host found it: its power state, None: there is none; and the host's events.
 
-    ``rescued``: it has booted, or would boot, from another image. ``failed``: it is unusable.
-    ``reason``: why the task failed, for the user.
+    ``vm_state``: of a server with this guest; None: the hypervisor cannot describe it. ``reason``:
+    why the task failed, for the user. ``failed``: the guest is unusable.
     """
 
     host: str
     power_state: int | None
+    vm_state: str | None = None
     events: Sequence[InstanceActionEvent] = ()
     reason: str | None = None
-    rescued: bool = False
     failed: bool = False
 
 
@@ -166,18 +166,18 @@ class OperationOutcomes:
 
     @retried
     def settle(
-        self, context: RequestContext, instance_uuid: str, found: ObservedGuest, *, vm_state: str
+        self, context: RequestContext, instance_uuid: str, found: ObservedGuest, *, seen: str
     ) -> None:
         """Set the state of an instance without a task by its guest, which changed by itself.
 
         Without a guest the state is ERROR; an unknown power state changes nothing else.
 
-        :param vm_state: the state in which the row was seen
+        :param seen: the vm state in which the row was seen
         :raises roost.exception.Conflict: when the row is not as it was seen
         :raises roost.exception.NotFound: when the instance does not exist
         """
-        changes = _by_itself(found, vm_state)
-        expected = {"host": found.host, "vm_state": vm_state, "task_state": None}
+        changes = _by_itself(found, seen)
+        expected = {"host": found.host, "vm_state": seen, "task_state": None}
         with self.database.begin() as session:
             instances.update(session, instance_uuid, changes, expected=expected)
             if (action := BY_ITSELF.get(changes.get("vm_state", ""))) is not None:
@@ -247,7 +247,7 @@ def _end_without_host(
         changes = {}
     if changes.get("vm_state") == states.ERROR:
         events = [*actions.events_of(session, operation.uuid), event]
-        _note_error(session, uuid, ObservedGuest(operation.host, None, events, event.details))
+        _note_error(session, uuid, ObservedGuest(operation.host, None, None, events, event.details))
     own = {"host": operation.host, "lease_until": operation.lease_until}
     operations.end(session, operation.uuid, [event], expected=own, message=event.details)
 
@@ -267,7 +267,7 @@ def _after(kind: Kind, found: ObservedGuest) -> dict[str, Any]:
         return changes | {"vm_state": kind.leads_to}
     if found.power_state is None or found.failed:
         return changes | {"vm_state": states.ERROR}
-    vm_state = states.as_found(power_state, rescued=found.rescued)
+    vm_state = found.vm_state
     if vm_state is None and kind is RESTORE:
         vm_state = states.ACTIVE
     return changes if vm_state is None else changes | {"vm_state": vm_state}
@@ -278,10 +278,9 @@ def _by_itself(found: ObservedGuest, before: str) -> dict[str, Any]:
     if found.power_state is None:
         return {"vm_state": states.ERROR, "power_state": states.NOSTATE}
     changes: dict[str, Any] = {"power_state": found.power_state}
-    vm_state = states.as_found(found.power_state, rescued=found.rescued)
-    if vm_state in (None, before) or before == states.SOFT_DELETED:
+    if found.vm_state in (None, before) or before == states.SOFT_DELETED:
         return changes
-    return changes | {"vm_state": vm_state}
+    return changes | {"vm_state": found.vm_state}
 
 
 def _record(

@@ -95,7 +95,7 @@ def test_what_the_host_says_has_failed_is_forsaken_and_what_has_not_is_not(cell,
     (failed, image_id), (done, _) = snapshot(), snapshot()
     outcomes = cell.sweeper().operations.outcomes
     for uuid, reason in ((failed, "no room"), (done, None)):
-        found = ObservedGuest("h1", states.RUNNING, reason=reason)
+        found = ObservedGuest("h1", states.RUNNING, states.ACTIVE, reason=reason)
         with cell.database.read() as session:
             operation = operations.find(session, uuid)
         outcomes.end(operation, found)

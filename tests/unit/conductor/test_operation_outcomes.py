@@ -76,13 +76,13 @@ def _end(power, cell, uuid, found, task):
 
 
 def _settle(power, cell, uuid, found, vm_state):
-    power.settle(cell.context, uuid, found, vm_state=vm_state)
+    power.settle(cell.context, uuid, found, seen=vm_state)
 
 
 @pytest.mark.parametrize("vm_state", [states.ACTIVE, states.ERROR])
 def test_a_stopped_guest_makes_a_stopped_server_and_ends_the_action(cell, power, server, vm_state):
     uuid = server(vm_state, states.POWERING_OFF)
-    found = ObservedGuest("h1", states.SHUTDOWN, [EVENT])
+    found = ObservedGuest("h1", states.SHUTDOWN, states.STOPPED, [EVENT])
     _end(power, cell, uuid, found, states.POWERING_OFF)
     assert _states(cell, uuid) == (states.STOPPED, None, states.SHUTDOWN)
     (action,) = _history(cell, uuid)
@@ -93,7 +93,7 @@ def test_a_stopped_guest_makes_a_stopped_server_and_ends_the_action(cell, power,
 
 def test_a_failed_stop_leaves_a_server_that_runs_and_says_why(cell, power, server):
     uuid = server(states.ACTIVE, states.POWERING_OFF)
-    found = ObservedGuest("h1", states.RUNNING, [EVENT], "It does not want to.")
+    found = ObservedGuest("h1", states.RUNNING, states.ACTIVE, [EVENT], "It does not want to.")
     _end(power, cell, uuid, found, states.POWERING_OFF)
     assert _states(cell, uuid) == (states.ACTIVE, None, states.RUNNING)
     assert _history(cell, uuid)[0].message == "It does not want to."
@@ -103,7 +103,7 @@ def test_a_failed_stop_leaves_a_server_that_runs_and_says_why(cell, power, serve
 @pytest.mark.parametrize("vm_state", [states.ACTIVE, states.STOPPED, states.ERROR])
 def test_of_a_guest_whose_power_nobody_knows_only_the_task_ends(cell, power, server, vm_state):
     uuid = server(vm_state, states.REBOOTING_HARD)
-    found = ObservedGuest("h1", states.NOSTATE, [], "The hypervisor is away.")
+    found = ObservedGuest("h1", states.NOSTATE, None, [], "The hypervisor is away.")
     _end(power, cell, uuid, found, states.REBOOTING_HARD)
     assert _states(cell, uuid) == (vm_state, None, states.NOSTATE)
 
@@ -111,7 +111,7 @@ def test_of_a_guest_whose_power_nobody_knows_only_the_task_ends(cell, power, ser
 @pytest.mark.parametrize("task", [states.POWERING_OFF, None])
 def test_a_guest_that_is_gone_is_an_error_with_a_fault(cell, power, server, task):
     uuid = server(states.ACTIVE, task)
-    found = ObservedGuest("h1", None, [], "It is gone.")
+    found = ObservedGuest("h1", None, None, [], "It is gone.")
     _end(power, cell, uuid, found, task)
     assert _states(cell, uuid) == (states.ERROR, None, states.NOSTATE)
     fault = _fault(cell, uuid)
@@ -122,7 +122,7 @@ def test_what_failed_on_the_host_is_in_the_details_of_a_fault(cell, power, serve
     uuid = server(states.ACTIVE, states.REBUILDING)
     told = {name: getattr(EVENT, name) for name in ("event", "host", "start_time", "finish_time")}
     failed = InstanceActionEvent(**told, result="Error", details="/var/lib is full")
-    found = ObservedGuest("h1", None, [EVENT, failed], "It failed.")
+    found = ObservedGuest("h1", None, None, [EVENT, failed], "It failed.")
     _end(power, cell, uuid, found, states.REBUILDING)
     fault = _fault(cell, uuid)
     assert (fault.message, fault.details) == (
@@ -134,10 +134,10 @@ def test_what_failed_on_the_host_is_in_the_details_of_a_fault(cell, power, serve
 @pytest.mark.parametrize(
     ("found", "power_state"),
     [
-        (ObservedGuest("h1", states.SHUTDOWN, [EVENT]), states.SHUTDOWN),
-        (ObservedGuest("h1", states.NOSTATE, [EVENT]), states.NOSTATE),
-        (ObservedGuest("h1", None, [EVENT], "There is none."), states.NOSTATE),
-        (ObservedGuest("h1", states.SHUTDOWN, [EVENT], rescued=True), states.SHUTDOWN),
+        (ObservedGuest("h1", states.SHUTDOWN, states.STOPPED, [EVENT]), states.SHUTDOWN),
+        (ObservedGuest("h1", states.NOSTATE, None, [EVENT]), states.NOSTATE),
+        (ObservedGuest("h1", None, None, [EVENT], "There is none."), states.NOSTATE),
+        (ObservedGuest("h1", states.SHUTDOWN, states.RESCUED, [EVENT]), states.SHUTDOWN),
     ],
 )
 def test_a_stopped_guest_makes_a_server_that_is_put_away(cell, power, server, found, power_state):
@@ -151,7 +151,7 @@ def test_a_stopped_guest_makes_a_server_that_is_put_away(cell, power, server, fo
 
 def test_what_could_not_be_put_away_stays_to_be_until_its_host_is_told_again(cell, power, server):
     uuid = server(states.ACTIVE, states.SOFT_DELETING)
-    found = ObservedGuest("h1", states.RUNNING, [EVENT], "It does not want to.")
+    found = ObservedGuest("h1", states.RUNNING, states.ACTIVE, [EVENT], "It does not want to.")
     _end(power, cell, uuid, found, states.SOFT_DELETING)
     assert _states(cell, uuid)[:2] == (states.ACTIVE, states.SOFT_DELETING)
     (action,) = _history(cell, uuid)
@@ -161,11 +161,14 @@ def test_what_could_not_be_put_away_stays_to_be_until_its_host_is_told_again(cel
 @pytest.mark.parametrize(
     ("found", "vm_state"),
     [
-        (ObservedGuest("h1", states.RUNNING), states.ACTIVE),
-        (ObservedGuest("h1", states.RUNNING, rescued=True), states.RESCUED),
-        (ObservedGuest("h1", states.SHUTDOWN, [], "It does not want to."), states.STOPPED),
-        (ObservedGuest("h1", states.NOSTATE, [], "Nobody can tell."), states.ACTIVE),
-        (ObservedGuest("h1", None, [], "It is gone."), states.ERROR),
+        (ObservedGuest("h1", states.RUNNING, states.ACTIVE), states.ACTIVE),
+        (ObservedGuest("h1", states.RUNNING, states.RESCUED), states.RESCUED),
+        (
+            ObservedGuest("h1", states.SHUTDOWN, states.STOPPED, [], "It does not want to."),
+            states.STOPPED,
+        ),
+        (ObservedGuest("h1", states.NOSTATE, None, [], "Nobody can tell."), states.ACTIVE),
+        (ObservedGuest("h1", None, None, [], "It is gone."), states.ERROR),
     ],
 )
 def test_a_restored_server_is_as_its_guest_is_found(cell, power, server, found, vm_state):
@@ -179,7 +182,7 @@ def test_a_restored_server_is_as_its_guest_is_found(cell, power, server, found, 
 
 def test_what_is_put_away_follows_its_guest_in_nothing_but_the_power_state(cell, power, server):
     uuid = server(states.SOFT_DELETED, soft_deleted_at=NOW)
-    found = ObservedGuest("h1", states.SHUTDOWN)
+    found = ObservedGuest("h1", states.SHUTDOWN, states.STOPPED)
     _settle(power, cell, uuid, found, states.SOFT_DELETED)
     assert _states(cell, uuid) == (states.SOFT_DELETED, None, states.SHUTDOWN)
     assert (_get(cell, uuid).soft_deleted_at, _history(cell, uuid)) == (NOW, [])
@@ -189,7 +192,7 @@ def test_a_server_at_rest_whose_guest_stopped_by_itself_has_that_in_its_history(
     cell, power, server
 ):
     uuid = server(states.ACTIVE, power_state=states.RUNNING)
-    found = ObservedGuest("h1", states.SHUTDOWN, [], "It had stopped by itself.")
+    found = ObservedGuest("h1", states.SHUTDOWN, states.STOPPED, [], "It had stopped by itself.")
     _settle(power, cell, uuid, found, states.ACTIVE)
     assert _states(cell, uuid) == (states.STOPPED, None, states.SHUTDOWN)
     (action,) = _history(cell, uuid)
@@ -199,7 +202,7 @@ def test_a_server_at_rest_whose_guest_stopped_by_itself_has_that_in_its_history(
 
 def test_at_rest_the_power_state_alone_may_be_news(cell, power, server):
     uuid = server(states.ACTIVE, power_state=states.NOSTATE)
-    found = ObservedGuest("h1", states.RUNNING)
+    found = ObservedGuest("h1", states.RUNNING, states.ACTIVE)
     _settle(power, cell, uuid, found, states.ACTIVE)
     assert _states(cell, uuid) == (states.ACTIVE, None, states.RUNNING)
     assert _history(cell, uuid) == []
@@ -211,7 +214,7 @@ def test_at_rest_the_power_state_alone_may_be_news(cell, power, server):
 def test_what_is_not_as_expected_stays_as_it_is(cell, power, server, host, task):
     uuid, found = (
         server(states.ACTIVE, states.POWERING_OFF),
-        ObservedGuest(host, states.SHUTDOWN, [EVENT]),
+        ObservedGuest(host, states.SHUTDOWN, states.STOPPED, [EVENT]),
     )
     with pytest.raises(exception.Conflict):
         _end(power, cell, uuid, found, task)
@@ -228,7 +231,10 @@ def _overdue(cell):
 
 def test_a_late_copy_of_a_report_does_not_end_the_next_operation_of_the_kind(cell, power, server):
     uuid = server(states.ACTIVE, states.REBOOTING)
-    first, found = _operation(cell, uuid), ObservedGuest("h1", states.RUNNING, [EVENT])
+    first, found = (
+        _operation(cell, uuid),
+        ObservedGuest("h1", states.RUNNING, states.ACTIVE, [EVENT]),
+    )
     power.end(first, found)
     with cell.database.begin() as session:
         instances.update(session, uuid, {"task_state": states.REBOOTING}, expected={})
