@@ -155,7 +155,8 @@ def stages(names: Sequence[str]) -> Iterator[Outcome]:
 
 
 def soak(names: Sequence[str]) -> Iterator[Outcome]:
-    """Run parts of the soak, one after the other."""
+    """Run parts of the soak, one after the other; what the first tests need is installed before."""
+    subprocess.run(BEFOREHAND["functional"], cwd=ROOT, env=environment(), check=False)
     with prepared(["integration"]):
         for name in names:
             command, minutes = SOAK[name]
