@@ -35,20 +35,6 @@ def compare(snapshot: Snapshot, *, kinds: Collection[str] | None = None) -> list
     )
 
 
-def instances_without_claim(
-    snapshot: Snapshot,
-) -> Iterator[tuple[LiveInstance, str | None, str]]:
-    """Yield instances without a claim on their host, the host of their claim, and a reason."""
-    for instance in snapshot.instances:
-        if snapshot.claims is None or instance.host is None:
-            continue
-        claimed = snapshot.claims.get(instance.uuid)
-        if claimed is None:
-            yield instance, None, f"is on {instance.host}, the scheduler has no claim"
-        elif claimed != instance.host:
-            yield instance, claimed, f"is on {instance.host}, its claim on {claimed}"
-
-
 def is_old(mapping: MappedInstance, instance: LiveInstance) -> bool:
     """Return whether a mapping is an old copy: its cell has a later generation."""
     return mapping.turns < instance.turns
@@ -57,12 +43,16 @@ def is_old(mapping: MappedInstance, instance: LiveInstance) -> bool:
 def stray_claims(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
     """Yield claims that no instance needs: the instance's uuid, the host, and a reason."""
     live = {instance.uuid: instance for instance in snapshot.instances}
-    for uuid, host in (snapshot.claims or {}).items():
-        if uuid in live:
-            if live[uuid].host is None and live[uuid].vm_state == states.ERROR:
-                yield uuid, host, f"has a claim on {host}, but is in ERROR without a host"
-        elif uuid not in snapshot.build_requests and not _unknown(snapshot, uuid):
-            yield uuid, host, f"has a claim on {host}, but does not exist"
+    for uuid, hosts in (snapshot.claims or {}).items():
+        for host in hosts:
+            if uuid in live:
+                own, task_state = live[uuid].host, live[uuid].task_state
+                if own is None and live[uuid].vm_state == states.ERROR:
+                    yield uuid, host, f"has a claim on {host}, but is in ERROR without a host"
+                elif own in hosts and host != own and task_state is None:
+                    yield uuid, host, f"has a claim on {host}, but is on {own}"
+            elif uuid not in snapshot.build_requests and not _unknown(snapshot, uuid):
+                yield uuid, host, f"has a claim on {host}, but does not exist"
 
 
 def stray_ports(snapshot: Snapshot) -> Iterator[ServerPort]:
@@ -82,8 +72,12 @@ def stray_ports(snapshot: Snapshot) -> Iterator[ServerPort]:
 
 
 def _instances_without_claim(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    for instance, _claimed, why in instances_without_claim(snapshot):
-        yield instance.uuid, why
+    for instance in snapshot.instances:
+        claimed = None if snapshot.claims is None else snapshot.claims.get(instance.uuid, [])
+        if claimed is None or instance.host in (None, *claimed):
+            continue
+        on = f"its claim on {' and '.join(claimed)}" if claimed else "the scheduler has no claim"
+        yield instance.uuid, f"is on {instance.host}, {on}"
 
 
 def _claims_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
@@ -103,8 +97,8 @@ def _usage_differs(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 def _claims_overdue(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for uuid, since in snapshot.ledger.overdue.items():
-        host = snapshot.ledger.hosts[uuid]
-        yield uuid, f"is reserved on {host} since {since:%Y-%m-%d %H:%M:%S} UTC, and never ended"
+        hosts = " and ".join(snapshot.ledger.hosts[uuid])
+        yield uuid, f"is reserved on {hosts} since {since:%Y-%m-%d %H:%M:%S} UTC, and never ended"
 
 
 def _quota_differs(snapshot: Snapshot) -> Iterator[tuple[str, str]]:

@@ -82,8 +82,9 @@ class _Facts:
         """Return the subjects of a kind of findings."""
         return self._subjects.get(kind, ())
 
-    def claimed(self, uuid: str) -> str | None:
-        return (self.snapshot.claims or {}).get(uuid)
+    def claimed(self, uuid: str) -> Sequence[str]:
+        """Return the hosts of the claims of an instance."""
+        return (self.snapshot.claims or {}).get(uuid, ())
 
     def guest_hosts(self, uuid: str) -> set[tuple[str, str]]:
         """Return the cells and hosts that have a guest of this instance."""
@@ -98,9 +99,8 @@ def _restore_claim(finding: Finding, facts: _Facts) -> Iterator[Repair]:
     if instance.task_state is not None:
         yield _left(finding, f"{instance.task_state} is under way", host=instance.host)
         return
-    claimed = facts.claimed(finding.subject)
-    if claimed is not None:
-        yield Repair(finding.subject, RELEASE, finding.detail, host=claimed)
+    for host in facts.claimed(finding.subject):
+        yield Repair(finding.subject, RELEASE, finding.detail, host=host)
     yield Repair(
         finding.subject,
         RESTORE,
@@ -111,8 +111,10 @@ def _restore_claim(finding: Finding, facts: _Facts) -> Iterator[Repair]:
 
 
 def _release_claim(finding: Finding, facts: _Facts) -> Iterator[Repair]:
-    host = facts.claimed(finding.subject)
-    yield Repair(finding.subject, RELEASE, finding.detail, host=host)
+    own = facts.live[finding.subject].host if finding.subject in facts.live else None
+    for host in facts.claimed(finding.subject):
+        if host != own:
+            yield Repair(finding.subject, RELEASE, finding.detail, host=host)
 
 
 def _recount_host(finding: Finding, _facts: _Facts) -> Iterator[Repair]:

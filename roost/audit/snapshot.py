@@ -42,12 +42,12 @@ class ClaimLister(Protocol):
 class Ledger:
     """Claims and what follows from them.
 
-    ``hosts`` has the host of each instance's claim; ``overdue`` the claims that no host has
+    ``hosts`` has the hosts of each instance's claims; ``overdue`` the claims that no host has
     confirmed for too long, with their creation times; ``miscounted`` the nodes whose usage differs
     from the sum of their claims: used, claimed.
     """
 
-    hosts: dict[str, str] = dataclasses.field(default_factory=dict)
+    hosts: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     overdue: dict[str, datetime.datetime] = dataclasses.field(default_factory=dict)
     miscounted: dict[Node, tuple[Amounts, Amounts]] = dataclasses.field(default_factory=dict)
 
@@ -57,10 +57,10 @@ class Ledger:
 
         :param lifetime: claims that are still reserved must be younger; None: not checked
         """
-        return cls(
-            hosts={claim["instance_uuid"]: claim["host"] for claim in claims},
-            overdue=_overdue(claims, lifetime) if lifetime else {},
-        )
+        hosts: dict[str, list[str]] = {}
+        for claim in claims:
+            hosts.setdefault(claim["instance_uuid"], []).append(claim["host"])
+        return cls(hosts=hosts, overdue=_overdue(claims, lifetime) if lifetime else {})
 
 
 class Stream:
@@ -160,7 +160,7 @@ class Snapshot:
     mappings: dict[str, MappedInstance] = dataclasses.field(default_factory=dict)
     build_requests: dict[str, datetime.datetime] = dataclasses.field(default_factory=dict)
     now: datetime.datetime = _LONG_AGO
-    claims: dict[str, str] | None = None
+    claims: dict[str, list[str]] | None = None
     ledger: Ledger = dataclasses.field(default_factory=Ledger)
     guests: dict[tuple[str, str], set[str]] = dataclasses.field(default_factory=dict)
     orphaned_ports: list[tuple[str, str]] = dataclasses.field(default_factory=list)

@@ -41,12 +41,18 @@ class Scheduler(interface.Interface):
         request_spec: RequestSpec,
         instance_uuids: list[str],
         alternates: int,
+        beside: str | None = None,
     ) -> list[list[Selection]]:
         """Choose and claim a host for each instance, all or none.
 
+        :param beside: the host of the only instance, which is to move: its claim there stays, and
+            does not count in its server group. If the request does not ignore that host, it may be
+            chosen, too; then the claim grows to what the instance needs before and afterwards. It
+            is not chosen for an instance with exact CPUs, memory or devices.
         :returns: per instance, in their order, the claimed host and then up to ``alternates``
             others of the same cell
         :raises roost.exception.NoValidHost: with the reasons, per filter
+        :raises roost.exception.Conflict: when the instance holds no claim on ``beside``
 
         An instance that holds a claim already keeps it, unless its host is to be ignored.
         """
@@ -67,7 +73,7 @@ class Scheduler(interface.Interface):
     def restore_claims(
         self, context: RequestContext, *, host: str, node: str, holdings: dict[str, list[int]]
     ) -> list[str]:
-        """Create claims for instances on a host that have none at all, even beyond its capacity.
+        """Create claims for instances on a host that have none there, even beyond its capacity.
 
         For repairs: the instances exist already. ``holdings`` is as in a HostReport.
 
@@ -137,7 +143,7 @@ class Scheduler(interface.Interface):
         host: str | None = None,
         instance_uuids: list[str] | None = None,
     ) -> list[dict[str, Any]]:
-        """Return claims in order of instance uuid.
+        """Return claims in order of instance uuid; all those of the last one, beyond the limit.
 
         Only those on ``host``, and of ``instance_uuids``, if these are named. Each has
         instance_uuid, host, node, cell_uuid, project_id, group_uuid, state, created_at and age
@@ -179,6 +185,7 @@ class CellScheduler(interface.Interface):
         request_spec: RequestSpec,
         instance_uuids: list[str],
         alternates: int,
+        beside: str | None = None,
     ) -> list[list[Selection]]:
         """As :meth:`Scheduler.select_destinations`, within the cell.
 
@@ -203,9 +210,14 @@ class CellScheduler(interface.Interface):
         instance_uuid: str,
         request_spec: RequestSpec,
         to: Selection,
+        leaving: str | None = None,
     ) -> Selection:
-        """Claim ``to`` for the instance and delete its claim elsewhere, in one step.
+        """Claim ``to`` for the instance and delete its claims elsewhere, in one step.
 
+        A claim on ``to`` that has grown (see :meth:`select_destinations`) becomes as large as the
+        request.
+
+        :param leaving: delete only the claim on this host
         :returns: ``to``, with the claimed resources
         :raises roost.exception.NoCapacity: when ``to`` has no capacity for it; the old claim
             stays

@@ -23,8 +23,8 @@ from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import hosts as host_rows
 from roost.db.scheduler import server_groups as group_rows
 from roost.db.scheduler import usage as usage_rows
-from roost.scheduler.claim_requests import ClaimRequest, StaleRead
-from roost.scheduler.claim_transaction import ClaimTransaction
+from roost.scheduler.claim_requests import ClaimRequest
+from roost.scheduler.claim_transaction import ClaimTransaction, StaleRead
 from roost.scheduler.drivers import Driver
 from roost.scheduler.table import HostTable, Members
 
@@ -177,7 +177,7 @@ class Batches:
     ) -> ClaimTransaction:
         fresh = self._table.refresh(session, stale)
         held = claim_rows.find(session, {uuid for order in orders for uuid in order.sees()})
-        groups = {claim.group_uuid for claim in held.values()}
+        groups = {claim.group_uuid for claims in held.values() for claim in claims}
         groups |= {order.spec.group.uuid for order in orders if order.spec and order.spec.group}
         self._members.lock(session, [uuid for uuid in groups if uuid])
         return ClaimTransaction(
@@ -267,7 +267,7 @@ class Batches:
     def _write(self, transaction: ClaimTransaction, applied: Sequence[ClaimRequest]) -> set[str]:
         """Write all changes; return the groups whose generation grew."""
         session = transaction.session
-        gained = [claim for order in applied for claim in order.change.claims(transaction.hosts)]
+        gained = [claim for order in applied for claim in transaction.claims(order.change)]
         lost = [claim for order in applied for claim in order.change.lost]
         grown = {claim.group_uuid for claim in (*gained, *lost) if claim.group_uuid}
         if grown:

@@ -1,23 +1,26 @@
 """Requests that change claims: each decides in memory, and one transaction writes many of them."""
 
+import dataclasses
 import logging
+import operator
 from collections.abc import Mapping, Sequence
 
 from roost import exception
 from roost.db.scheduler import hosts as host_rows
-from roost.db.scheduler.claims import CONFIRMED, Claim
+from roost.db.scheduler.claims import CONFIRMED, MOST, Claim
 from roost.objects import RequestSpec, Selection
 from roost.scheduler import engine, explain
-from roost.scheduler.claim_transaction import ClaimChange, ClaimTransaction, selection
+from roost.scheduler.claim_transaction import (
+    ClaimChange,
+    ClaimTransaction,
+    StaleRead,
+    selection,
+)
 from roost.scheduler.engine import Placement
-from roost.scheduler.request import hinted_instances, rules_out
+from roost.scheduler.request import Request, asked_by, hinted_instances, rules_out
 from roost.scheduler.topology import HeldTopology
 
 LOG = logging.getLogger(__name__)
-
-
-class StaleRead(exception.Conflict):
-    """The request would fail, but by cached data that may be stale."""
 
 
 class ClaimRequest:
@@ -54,8 +57,7 @@ class ClaimRequest:
         if self._cell_uuid is None:
             return
         for uuid in self.instance_uuids:
-            claim = transaction.held.get(uuid)
-            if claim is not None:
+            for claim in transaction.held(uuid):
                 self._check_row(transaction, transaction.table.row(claim.host_id), uuid)
 
     def _check_row(self, transaction: ClaimTransaction, row: int | None, what: str) -> None:
@@ -79,7 +81,11 @@ class ClaimRequest:
 
 
 class Select(ClaimRequest):
-    """A host for each instance, all or none; ``answer`` has them."""
+    """A host for each instance, all or none; ``answer`` has them.
+
+    :param beside: a host on which the only instance keeps its claim; the new one is on another
+        host, or it is the same one, grown to what the instance needs before and afterwards
+    """
 
     def __init__(
         self,
@@ -87,21 +93,49 @@ class Select(ClaimRequest):
         *,
         spec: RequestSpec,
         alternates: int,
+        beside: str | None = None,
         cell_uuid: str | None = None,
     ) -> None:
         super().__init__(instance_uuids, spec=spec, cell_uuid=cell_uuid)
         self._asked = tuple(instance_uuids)
         self._spec = spec
         self._alternates = alternates
+        self._beside = beside
         self._kept: dict[str, int] = {}
         self._others: Mapping[str, Sequence[int]] = {}
         self.answer: list[list[Selection]] = []
 
     def decide(self, transaction: ClaimTransaction) -> ClaimChange:
+        if self._beside is None:
+            return self._decide(transaction, self._spec)
+        (uuid,) = self.instance_uuids
+        own = [one for one in transaction.held(uuid) if transaction.is_on(one, self._beside)]
+        if not own:
+            raise exception.Conflict(f"{uuid} holds no claim on {self._beside}")
+        if own[0].details or Request.of(self._spec).wants_topology:
+            return self._decide(transaction, _elsewhere(self._spec, self._beside))
+        # What the instance has on its host is free for itself while the hosts are compared.
+        transaction.in_memory(own[0], -1)
+        try:
+            change = self._decide(transaction, self._spec)
+        finally:
+            transaction.in_memory(own[0], 1)
+        place = change.gained.get(uuid)
+        if place is None or place.row != transaction.row_of(own[0]):
+            return change
+        if change.request is not None:
+            engine.undo(change.request, transaction.hosts, [place])
+        return self._grown(own[0], place.row)
+
+    def committed(self, transaction: ClaimTransaction) -> None:
+        found = {uuid: self._selections(transaction, uuid) for uuid in self.instance_uuids}
+        self.answer = [found[uuid] for uuid in self._asked]
+
+    def _decide(self, transaction: ClaimTransaction, spec: RequestSpec) -> ClaimChange:
         self._kept = self._find_kept(transaction)
         uuids = self.instance_uuids
         placed = [self._kept.get(uuid) for uuid in uuids]
-        request = transaction.request(self._spec, uuids, placed=placed, alternates=self._alternates)
+        request = transaction.request(spec, uuids, placed=placed, alternates=self._alternates)
         decision = transaction.driver.decide(request, transaction.hosts)
         if len(decision.chosen) < len(uuids):
             if not transaction.fresh:
@@ -110,25 +144,30 @@ class Select(ClaimRequest):
         self._others = dict(zip(uuids, decision.alternates, strict=True))
         chosen = dict(zip(uuids, decision.chosen, strict=True))
         gained = {uuid: place for uuid, place in chosen.items() if uuid not in self._kept}
-        lost = [transaction.held[uuid] for uuid in gained if uuid in transaction.held]
-        return ClaimChange(request, gained, lost=lost)
+        lost = [claim for uuid in gained for claim in transaction.held(uuid)]
+        return ClaimChange(request, gained, lost=[] if self._beside else lost)
 
-    def committed(self, transaction: ClaimTransaction) -> None:
-        found = {uuid: self._selections(transaction, uuid) for uuid in self.instance_uuids}
-        self.answer = [found[uuid] for uuid in self._asked]
+    def _grown(self, own: Claim, row: int) -> ClaimChange:
+        """Return the change by which the instance's claim grows, as its own host was chosen."""
+        self._kept = {own.instance_uuid: row}
+        sizes = tuple(map(max, own.sizes, asked_by(self._spec)))
+        if sizes == own.sizes:
+            return ClaimChange()
+        grown = dataclasses.replace(own, sizes=sizes)
+        return ClaimChange(given=[grown], lost=[own], redoable=False)
 
     def _find_kept(self, transaction: ClaimTransaction) -> dict[str, int]:
         """Return the rows of hosts on which instances hold claims that they keep."""
         kept = {}
         for uuid in self.instance_uuids:
-            claim = transaction.held.get(uuid)
-            row = transaction.table.row(claim.host_id) if claim else None
-            if claim and row is None and not transaction.fresh:
-                raise StaleRead("a claim is on a host not seen yet")
-            if row is not None:
-                one = transaction.hosts.one(row)
-                if not rules_out(self._spec, host=one.host, node=one.node):
-                    kept[uuid] = row
+            for claim in transaction.held(uuid):
+                row = transaction.row_of(claim)
+                if row is not None:
+                    one = transaction.hosts.one(row)
+                    if one.host != self._beside and not rules_out(
+                        self._spec, host=one.host, node=one.node
+                    ):
+                        kept[uuid] = row
         return kept
 
     def _selections(self, transaction: ClaimTransaction, uuid: str) -> list[Selection]:
@@ -138,7 +177,10 @@ class Select(ClaimRequest):
 
 
 class Move(ClaimRequest):
-    """A claim on ``to`` instead of the instance's current one, if any; ``answer`` has it."""
+    """A claim on ``to`` instead of the instance's others, if any; ``answer`` has it.
+
+    :param leaving: only the claim on this host is deleted; None: all others
+    """
 
     def __init__(
         self,
@@ -146,11 +188,13 @@ class Move(ClaimRequest):
         *,
         spec: RequestSpec,
         to: Selection,
+        leaving: str | None = None,
         cell_uuid: str | None = None,
     ) -> None:
         super().__init__([instance_uuid], spec=spec, cell_uuid=cell_uuid)
         self._spec = spec
         self._to = to
+        self._leaving = leaving
         self._kept: dict[str, int] = {}
         self.answer = to
 
@@ -160,21 +204,35 @@ class Move(ClaimRequest):
         if row is None:
             raise self._no(transaction, "the host is not known")
         self._check_row(transaction, row, self._to.host)
-        claim = transaction.held.get(uuid)
-        if claim and claim.host_id == transaction.hosts.ids[row]:
-            self._kept = {uuid: row}
-            return ClaimChange()
+        lost = []
+        for claim in transaction.held(uuid):
+            if claim.host_id == transaction.hosts.ids[row]:
+                self._kept = {uuid: row}
+            elif self._leaving is None or transaction.is_on(claim, self._leaving):
+                lost.append(claim)
+        if self._kept:
+            return self._kept_claim(transaction, lost)
+        transaction.free_number(uuid, lost)
         request = transaction.request(self._spec, [uuid], placed=[None])
         reason = transaction.driver.why_not(request, transaction.hosts, row)
         if reason is not None:
             raise self._no(transaction, reason)
         place = engine.take(request, transaction.hosts, row)
-        return ClaimChange(request, {uuid: place}, lost=[claim] if claim else [])
+        return ClaimChange(request, {uuid: place}, lost=lost)
 
     def committed(self, transaction: ClaimTransaction) -> None:
         (uuid,) = self.instance_uuids
         place = self.change.gained.get(uuid) or _held_place(transaction, uuid, self._kept)
         self.answer = selection(transaction.hosts, place.row, claimed=place)
+
+    def _kept_claim(self, transaction: ClaimTransaction, lost: list[Claim]) -> ClaimChange:
+        """Return the change without the lost claims; one that had grown is as requested again."""
+        (uuid,) = self.instance_uuids
+        kept = _held_claim(transaction, uuid, self._kept)
+        sizes = asked_by(self._spec)
+        if sizes == kept.sizes or any(map(operator.gt, sizes, kept.sizes)):
+            return ClaimChange(lost=lost)
+        return ClaimChange(given=[dataclasses.replace(kept, sizes=sizes)], lost=[*lost, kept])
 
     def _no(self, transaction: ClaimTransaction, reason: str) -> exception.RoostError:
         if not transaction.fresh:
@@ -197,7 +255,7 @@ class Release(ClaimRequest):
         self._host = host
 
     def decide(self, transaction: ClaimTransaction) -> ClaimChange:
-        held = [transaction.held[uuid] for uuid in self.instance_uuids if uuid in transaction.held]
+        held = [claim for uuid in self.instance_uuids for claim in transaction.held(uuid)]
         if self._host is not None:
             there = set(host_rows.ids_of(transaction.session, self._host))
             held = [claim for claim in held if claim.host_id in there]
@@ -212,14 +270,15 @@ class Drop(ClaimRequest):
         self._claims = claims
 
     def decide(self, transaction: ClaimTransaction) -> ClaimChange:
-        same = [
-            claim for claim in self._claims if transaction.held.get(claim.instance_uuid) == claim
-        ]
-        return ClaimChange(lost=same)
+        return ClaimChange(
+            lost=[one for one in self._claims if one in transaction.held(one.instance_uuid)]
+        )
 
 
 class Restore(ClaimRequest):
-    """Creates claims for instances on a host that have none, whether they fit or not.
+    """Creates claims for instances on a host that have none there, whether they fit or not.
+
+    An instance that has two on other hosts gets none.
 
     :param holdings: sizes by instance, as in a HostReport
     :param details: NUMA cells and devices of an instance, as JSON, if it has any
@@ -238,15 +297,31 @@ class Restore(ClaimRequest):
         self._details = details
 
     def decide(self, transaction: ClaimTransaction) -> ClaimChange:
-        missing = [uuid for uuid in self.instance_uuids if uuid not in transaction.held]
-        return ClaimChange(restored=[self._claim(uuid) for uuid in missing])
+        missing = [
+            uuid
+            for uuid in self.instance_uuids
+            if len(held := transaction.held(uuid)) < MOST
+            and all(claim.host_id != self._host_id for claim in held)
+        ]
+        return ClaimChange(given=[self._claim(transaction, uuid) for uuid in missing])
 
-    def _claim(self, uuid: str) -> Claim:
+    def _claim(self, transaction: ClaimTransaction, uuid: str) -> Claim:
         sizes = (*self._holdings[uuid], 1)
-        details = self._details.get(uuid)
-        return Claim(uuid, self._host_id, sizes, state=CONFIRMED, details=details)
+        number, details = transaction.free_number(uuid, ()), self._details.get(uuid)
+        return Claim(uuid, self._host_id, sizes, number, CONFIRMED, details=details)
+
+
+def _elsewhere(spec: RequestSpec, host: str) -> RequestSpec:
+    found = spec.obj_clone()
+    found.ignore_hosts = [*spec.ignore_hosts, host]
+    return found
+
+
+def _held_claim(transaction: ClaimTransaction, uuid: str, rows: Mapping[str, int]) -> Claim:
+    host_id = transaction.hosts.ids[rows[uuid]]
+    return next(claim for claim in transaction.held(uuid) if claim.host_id == host_id)
 
 
 def _held_place(transaction: ClaimTransaction, uuid: str, rows: Mapping[str, int]) -> Placement:
-    details = transaction.held[uuid].details
+    details = _held_claim(transaction, uuid, rows).details
     return Placement(rows[uuid], HeldTopology.from_json(details) if details else None)

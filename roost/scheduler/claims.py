@@ -42,6 +42,7 @@ class Claims:
         instance_uuids: Sequence[str],
         *,
         alternates: int,
+        beside: str | None = None,
         cell_uuid: str | None = None,
     ) -> list[list[Selection]]:
         """Claim a host for each instance, all or none; see :mod:`roost.rpc.scheduler`.
@@ -51,7 +52,11 @@ class Claims:
         :raises roost.exception.NoValidHost: with the reasons
         :raises roost.exception.Unavailable: when it lost every race against other schedulers
         """
-        order = Select(instance_uuids, spec=spec, alternates=alternates, cell_uuid=cell_uuid)
+        if beside is not None and len(instance_uuids) != 1:
+            raise exception.Invalid("Only one instance at a time can have a claim beside another.")
+        order = Select(
+            instance_uuids, spec=spec, alternates=alternates, beside=beside, cell_uuid=cell_uuid
+        )
         try:
             self._submit(order)
         except exception.NoValidHost as error:
@@ -68,13 +73,14 @@ class Claims:
         spec: RequestSpec,
         *,
         to: Selection,
+        leaving: str | None = None,
         cell_uuid: str | None = None,
     ) -> Selection:
-        """Give the instance a claim on ``to`` instead of its current one, if any.
+        """Give the instance a claim on ``to`` instead of its others (on ``leaving``, if named).
 
         :raises roost.exception.NoCapacity: when ``to`` cannot take it; nothing is changed then
         """
-        order = Move(instance_uuid, spec=spec, to=to, cell_uuid=cell_uuid)
+        order = Move(instance_uuid, spec=spec, to=to, leaving=leaving, cell_uuid=cell_uuid)
         self._submit(order)
         return order.answer
 
@@ -99,14 +105,14 @@ class Claims:
         *,
         places: Sequence[InstancePlace] = (),
     ) -> list[str]:
-        """Create claims for instances of a host that have none; return those that got one."""
+        """Create claims for instances of a host that have none there; return those that got one."""
         details = {
             place.instance_uuid: HeldTopology.of(place.numa_topology, place.pci).to_json()
             for place in places
         }
         order = Restore(holdings, host_id=host_id, details=details)
         self._submit(order)
-        return [claim.instance_uuid for claim in order.change.restored]
+        return [claim.instance_uuid for claim in order.change.given]
 
     def expire(self, *, lifetime: float) -> int:
         """Drop claims reserved more than ``lifetime`` seconds ago; return how many."""

@@ -157,7 +157,7 @@ class DryRuns:
             spec,
             placed=[None] * instances,
             group_counts=self._table.by_row(members),
-            rows_of=self._table.rows({uuid: claim.host_id for uuid, claim in held.items()}),
+            rows_of=self._table.rows_of(held),
         )
 
     def _ranked(self, request: Request, hosts: HostColumns) -> list[RankedHost]:

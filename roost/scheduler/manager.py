@@ -168,11 +168,13 @@ class SchedulerManager:
         request_spec: RequestSpec,
         instance_uuids: list[str],
         alternates: int,
+        beside: str | None = None,
     ) -> list[list[Selection]]:
         return self._claims.select(
             request_spec,
             instance_uuids,
             alternates=alternates,
+            beside=beside,
             cell_uuid=self._cells.cell_of(context.caller),
         )
 
@@ -191,9 +193,12 @@ class SchedulerManager:
         instance_uuid: str,
         request_spec: RequestSpec,
         to: Selection,
+        leaving: str | None = None,
     ) -> Selection:
         cell_uuid = self._cells.cell_of(context.caller)
-        return self._claims.move(instance_uuid, request_spec, to=to, cell_uuid=cell_uuid)
+        return self._claims.move(
+            instance_uuid, request_spec, to=to, leaving=leaving, cell_uuid=cell_uuid
+        )
 
     def release_claims(
         self, context: RequestContext, *, instance_uuids: list[str], host: str | None = None

@@ -3,7 +3,8 @@
 A claim is *reserved* until its host lists the instance. From then on the reports decide: a
 confirmed claim whose instance is no longer listed is deleted, and an instance that two reports in a
 row list as built, but that has no claim on any host, gets one. This does not affect builds under
-way: their claims are reserved, or their hosts do not report their sizes yet.
+way: their claims are reserved, or their hosts do not report their sizes yet. A report changes no
+claim on another host: an instance that moves has two.
 """
 
 import dataclasses
@@ -94,8 +95,8 @@ class Reports:
             claim_rows.confirm(session, taken.host_id, confirmed)
         gone = [uuid for uuid, state in states.items() if state == CONFIRMED and uuid not in listed]
         missing = sorted(uuid for uuid in report.holdings if uuid not in states)
-        elsewhere = claim_rows.elsewhere(session, missing, host_id=taken.host_id)
-        unclaimed = [uuid for uuid in missing if uuid not in elsewhere]
+        held = claim_rows.find(session, [*missing, *gone])
+        unclaimed = [uuid for uuid in missing if uuid not in held]
         waiting = any(state == RESERVED and uuid not in listed for uuid, state in states.items())
         report_rows.note_settled(
             session,
@@ -104,8 +105,8 @@ class Reports:
             settled=not (gone or missing or waiting),
             unclaimed=unclaimed,
         )
-        held = claim_rows.find(session, gone)
+        ended = [
+            claim for uuid in gone for claim in held.get(uuid, ()) if claim.host_id == taken.host_id
+        ]
         again = set(taken.unclaimed).intersection(unclaimed)
-        return Drift(
-            taken.host_id, list(held.values()), {uuid: report.holdings[uuid] for uuid in again}
-        )
+        return Drift(taken.host_id, ended, {uuid: report.holdings[uuid] for uuid in again})

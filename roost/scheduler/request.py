@@ -18,7 +18,7 @@ class Request:
     ``placed`` has an entry per instance: the row of the host on which it holds a claim and stays,
     or None. ``asked`` are the requested amounts per instance. ``group_counts`` has the number of
     members of the request's server group per row, including those just placed; ``rows_of`` the rows
-    of the instances that hints name.
+    of hosts on which the instances that hints name hold claims.
     """
 
     spec: RequestSpec
@@ -26,7 +26,7 @@ class Request:
     placed: Sequence[int | None]
     alternates: int
     group_counts: dict[int, int]
-    rows_of: Mapping[str, int]
+    rows_of: Mapping[str, Sequence[int]]
 
     @classmethod
     def of(
@@ -36,7 +36,7 @@ class Request:
         placed: Sequence[int | None] = (None,),
         alternates: int = 0,
         group_counts: dict[int, int] | None = None,
-        rows_of: Mapping[str, int] | None = None,
+        rows_of: Mapping[str, Sequence[int]] | None = None,
     ) -> Self:
         counts = {} if group_counts is None else group_counts
         return cls(spec, asked_by(spec), placed, alternates, counts, rows_of or {})

@@ -19,6 +19,7 @@ from roost.db.scheduler import cells as cell_rows
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import hosts as host_rows
 from roost.db.scheduler import server_groups as group_rows
+from roost.db.scheduler.claims import Claim
 from roost.db.scheduler.hosts import RESOURCES, Usage
 from roost.objects import Aggregate
 from roost.scheduler.columns import Membership, Rows
@@ -178,9 +179,12 @@ class HostTable:
         """Return the row of a host, or None when it is not known (yet)."""
         return self._rows.get(host_id)
 
-    def rows(self, host_ids: Mapping[K, int]) -> dict[K, int]:
-        """Return the rows of those of these hosts that are known."""
-        return {key: self._rows[id_] for key, id_ in host_ids.items() if id_ in self._rows}
+    def rows_of(self, claims: Mapping[str, Iterable[Claim]]) -> dict[str, list[int]]:
+        """Return the rows of hosts with these claims, as far as they are known, by instance."""
+        return {
+            uuid: [self._rows[claim.host_id] for claim in some if claim.host_id in self._rows]
+            for uuid, some in claims.items()
+        }
 
     def by_row(self, by_host: Mapping[int, int]) -> dict[int, int]:
         """Return numbers by row instead of by host id, for the known hosts."""

@@ -91,7 +91,7 @@ def a_question(policy: str):
     return a_request(
         placed=[None],
         group_counts=dict.fromkeys(range(100), 1),
-        rows_of={"i1": 0, "i2": 1},
+        rows_of={"i1": [0], "i2": [1]},
         flavor=a_flavor(extra_specs=EXTRA_SPECS),
         image=an_image(properties=PROPERTIES),
         availability_zone="az1",

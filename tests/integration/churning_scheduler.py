@@ -37,8 +37,8 @@ def spec_of(instance):
 def stir(manager, dice):
     """Do one thing or another to some instance."""
     instance, host = dice.choice(INSTANCES), dice.choice(HOSTS)
-    with contextlib.suppress(exception.NoCapacity, exception.Unavailable):
-        match dice.randrange(5):
+    with contextlib.suppress(exception.Conflict, exception.NoCapacity, exception.Unavailable):
+        match dice.randrange(6):
             case 0:
                 manager.release_claims(a_context(), instance_uuids=[instance])
             case 1:
@@ -50,6 +50,14 @@ def stir(manager, dice):
                 )
             case 2:
                 manager.update_resource_stats(a_context(), report=report(host, dice))
+            case 3:
+                manager.select_destinations(
+                    a_context(),
+                    request_spec=spec_of(instance),
+                    instance_uuids=[instance],
+                    alternates=0,
+                    beside=host,
+                )
             case _:
                 manager.select_destinations(
                     a_context(),

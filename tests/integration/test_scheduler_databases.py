@@ -117,6 +117,29 @@ def test_the_same_instance_asked_for_many_times_at_once_is_placed_once(database,
     claim_consistency.assert_right(database)
 
 
+def test_an_instance_that_moves_gets_one_place_more_however_often_it_is_asked_for(
+    database, managers, hosts
+):
+    instance = a_uuid()
+    ((source, *_),) = select(managers[0], instance)
+    spec = a_spec(ignore_hosts=[source.host])
+
+    def move(number):
+        return managers[number % 2].select_destinations(
+            a_context(),
+            request_spec=spec,
+            instance_uuids=[instance],
+            alternates=0,
+            beside=source.host,
+        )
+
+    answers = together(move, 16)
+    (found,) = {answer[0][0].host for answer in answers}
+    hosts_of = [claim["host"] for claim in managers[0].list_claims(a_context())]
+    assert sorted(hosts_of) == sorted([source.host, found])
+    claim_consistency.assert_right(database)
+
+
 def test_hosts_that_report_for_the_first_time_at_once_are_created_once(database, managers):
     late = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
@@ -147,6 +170,15 @@ def test_claims_moved_and_released_crosswise_leave_the_books_right(database, man
             )
         elif number % 5 == 2:
             select(manager, *dice.sample(instances, 3))
+        elif number % 5 == 3:
+            with contextlib.suppress(exception.Conflict, exception.NoValidHost):
+                manager.select_destinations(
+                    a_context(),
+                    request_spec=spec,
+                    instance_uuids=[instance],
+                    alternates=0,
+                    beside=host,
+                )
         else:
             with contextlib.suppress(exception.NoCapacity):
                 manager.move_claim(

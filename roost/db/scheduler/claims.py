@@ -1,4 +1,4 @@
-"""Claims: resources of hosts that are reserved for instances.
+"""Claims: resources of hosts that are reserved for instances: one each, and two for one that moves.
 
 A transaction that changes claims also changes the usage of their hosts, always in one order: first
 the server groups (which locks them), then the hosts, then the claims. So ``hosts.*_used`` is the
@@ -20,6 +20,7 @@ from roost.db.scheduler.hosts import RESOURCES, Amounts
 
 RESERVED: Final = "reserved"
 CONFIRMED: Final = "confirmed"
+MOST: Final = 2  # claims of an instance
 
 _CLAIMS = models.claims
 _HOSTS = models.hosts
@@ -27,6 +28,7 @@ _SIZES = tuple(_CLAIMS.c[name] for name in RESOURCES[:-1])  # of instances a cla
 _COLUMNS = (
     _CLAIMS.c.instance_uuid,
     _CLAIMS.c.host_id,
+    _CLAIMS.c.number,
     _CLAIMS.c.state,
     _CLAIMS.c.request_uuid,
     _CLAIMS.c.project_id,
@@ -35,8 +37,10 @@ _COLUMNS = (
     *_SIZES,
 )
 # Frequent statements are built once: to build them costs more than to run them.
-_FIND = sa.select(*_COLUMNS).where(
-    _CLAIMS.c.instance_uuid.in_(sa.bindparam("instance_uuids", expanding=True))
+_FIND = (
+    sa.select(*_COLUMNS)
+    .where(_CLAIMS.c.instance_uuid.in_(sa.bindparam("instance_uuids", expanding=True)))
+    .order_by(_CLAIMS.c.instance_uuid, _CLAIMS.c.number)
 )
 _DELETE = sa.delete(_CLAIMS).where(
     sa.tuple_(_CLAIMS.c.instance_uuid, _CLAIMS.c.host_id, _CLAIMS.c.state).in_(
@@ -52,11 +56,15 @@ class ClaimMoved(exception.Conflict):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Claim:
-    """An instance's claim on a host; ``details`` is JSON of CPUs and devices, if any."""
+    """An instance's claim on a host; ``details`` is JSON of CPUs and devices, if any.
+
+    ``number``, 0 or 1, differs from that of the instance's other claim, if it has one.
+    """
 
     instance_uuid: str
     host_id: int
     sizes: Amounts
+    number: int = 0
     state: str = RESERVED
     request_uuid: str | None = None
     project_id: str | None = None
@@ -64,12 +72,13 @@ class Claim:
     details: str | None = None
 
 
-def find(session: Session, instance_uuids: Collection[str]) -> dict[str, Claim]:
+def find(session: Session, instance_uuids: Collection[str]) -> dict[str, list[Claim]]:
     """Return the claims of these instances, by instance."""
-    if not instance_uuids:
-        return {}
-    rows = session.execute(_FIND, {"instance_uuids": list(instance_uuids)})
-    return {row[0]: _as_claim(row) for row in rows}
+    found: dict[str, list[Claim]] = {}
+    if instance_uuids:
+        for row in session.execute(_FIND, {"instance_uuids": list(instance_uuids)}):
+            found.setdefault(row[0], []).append(_as_claim(row))
+    return found
 
 
 def on_host(session: Session, host_id: int) -> dict[str, str]:
@@ -88,12 +97,6 @@ def details_on(session: Session, host_ids: Collection[int]) -> list[tuple[int, s
     return [(row[0], row[1]) for row in session.execute(chosen)]
 
 
-def elsewhere(session: Session, instance_uuids: Collection[str], *, host_id: int) -> set[str]:
-    """Return which of these instances hold a claim on another host."""
-    found = find(session, instance_uuids)
-    return {uuid for uuid, claim in found.items() if claim.host_id != host_id}
-
-
 def delete(session: Session, lost: Collection[Claim]) -> None:
     """Delete claims.
 
@@ -108,13 +111,13 @@ def delete(session: Session, lost: Collection[Claim]) -> None:
 def insert(session: Session, gained: Sequence[Claim], *, now: datetime.datetime) -> None:
     """Make claims.
 
-    :raises ClaimMoved: when an instance holds one already; roll back then
+    :raises ClaimMoved: when an instance holds one of that number already; roll back then
     """
     if gained:
         try:
             session.execute(_INSERT, [_as_row(claim, now) for claim in gained])
         except db_exception.DBDuplicateEntry as error:
-            raise ClaimMoved("an instance holds a claim already") from error
+            raise ClaimMoved("an instance holds another claim meanwhile") from error
 
 
 def confirm(session: Session, host_id: int, instance_uuids: Collection[str]) -> None:
@@ -152,6 +155,8 @@ def list_page(
 ) -> list[dict[str, Any]]:
     """Return claims after the instance ``marker``, in order of instance uuid, with ages in seconds.
 
+    A page has all claims of its last instance, even beyond the limit.
+
     :param host: only those on this host
     :param instance_uuids: only those of these instances
     """
@@ -160,16 +165,21 @@ def list_page(
     statement = (
         sa.select(columns.instance_uuid, hosts.host, hosts.node, hosts.cell_uuid, *shown, *_SIZES)
         .join(_HOSTS)
-        .order_by(columns.instance_uuid)
-        .limit(limit)
+        .order_by(columns.instance_uuid, columns.number)
     )
-    if marker is not None:
-        statement = statement.where(columns.instance_uuid > marker)
     if host is not None:
         statement = statement.where(hosts.host == host)
     if instance_uuids is not None:
         statement = statement.where(columns.instance_uuid.in_(instance_uuids))
-    rows = session.execute(statement).mappings()
+    page = statement.limit(limit)
+    if marker is not None:
+        page = page.where(columns.instance_uuid > marker)
+    rows = session.execute(page).mappings().all()
+    if len(rows) == limit:
+        last = rows[-1]["instance_uuid"]
+        rest = statement.where(columns.instance_uuid == last)
+        rows = [row for row in rows if row["instance_uuid"] != last]
+        rows += session.execute(rest).mappings().all()
     return [{**row, **_made(row["created_at"], now)} for row in rows]
 
 
@@ -179,14 +189,15 @@ def _made(at: datetime.datetime, now: datetime.datetime) -> dict[str, Any]:
 
 
 def _as_claim(row: Sequence[Any]) -> Claim:
-    uuid, host_id, state, request_uuid, project_id, group_uuid, details, *sizes = row
-    return Claim(uuid, host_id, (*sizes, 1), state, request_uuid, project_id, group_uuid, details)
+    uuid, host_id, number, *others, vcpus, pcpus, memory_mb, disk_gb = row
+    return Claim(uuid, host_id, (vcpus, pcpus, memory_mb, disk_gb, 1), number, *others)
 
 
 def _as_row(claim: Claim, now: datetime.datetime) -> dict[str, Any]:
     return {
         "instance_uuid": claim.instance_uuid,
         "host_id": claim.host_id,
+        "number": claim.number,
         "request_uuid": claim.request_uuid,
         "project_id": claim.project_id,
         "group_uuid": claim.group_uuid,

@@ -73,11 +73,14 @@ hosts = sa.Table(
     sa.UniqueConstraint("host", "node"),
 )
 
+# An instance that moves has two: on its host, and on the one that it moves to. They have different
+# numbers, so that of two schedulers that claim a host for it at once one fails.
 claims = sa.Table(
     "claims",
     metadata,
     sa.Column("instance_uuid", Uuid, primary_key=True),
-    sa.Column("host_id", Key, sa.ForeignKey("hosts.id"), nullable=False, index=True),
+    sa.Column("host_id", Key, sa.ForeignKey("hosts.id"), primary_key=True, index=True),
+    sa.Column("number", sa.SmallInteger, nullable=False, default=0),  # or 1
     sa.Column("request_uuid", Uuid),
     sa.Column("project_id", sa.String(255)),
     sa.Column("group_uuid", Uuid, index=True),
@@ -88,6 +91,7 @@ claims = sa.Table(
     sa.Column("details", LongText),  # JSON: NUMA topology and PCI devices, if any
     sa.Column("state", sa.String(16), nullable=False),  # reserved, then confirmed by the host
     sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.UniqueConstraint("instance_uuid", "number"),
     sa.Index("claims_by_age", "state", "created_at"),
 )
 

@@ -110,7 +110,7 @@ class UnreadHints(Filter):
 
 
 def _rows_of(request: Request, uuids: Iterable[str]) -> list[int]:
-    return [request.rows_of[uuid] for uuid in uuids if uuid in request.rows_of]
+    return [row for uuid in uuids for row in request.rows_of.get(uuid, ())]
 
 
 def _at(hosts: Columns, rows: Iterable[int]) -> Mask:

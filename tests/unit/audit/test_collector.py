@@ -107,7 +107,7 @@ def test_a_look_holds_what_all_say_of_suspects(api_db, cell_db, collector):
     snapshot = collector(claims, h1=[instance.uuid, TWO]).look(suspects)
 
     assert [live.uuid for live in snapshot.instances] == [instance.uuid]
-    assert snapshot.claims == {instance.uuid: "h1"}
+    assert snapshot.claims == {instance.uuid: ["h1"]}
     assert snapshot.guests == {(CELL1, "h1"): {instance.uuid}}
     assert list(snapshot.build_requests) == list(snapshot.mappings) == [build_request.instance_uuid]
     assert snapshot.quota_used["p"] == {"instances": 1, "cores": 1, "ram": 1, "server_groups": 0}

@@ -28,7 +28,7 @@ def healthy(**changes):
     values = {
         "instances": [live()],
         "mappings": {ONE: mapping()},
-        "claims": {ONE: "h1"},
+        "claims": {ONE: ["h1"]},
         "guests": {(CELL1, "h1"): {ONE}},
         "quota_used": {"p": amounts},
         "quota_counted": {"p": dict(amounts)},
@@ -86,8 +86,9 @@ AN_HOUR_AGO = utcnow() - datetime.timedelta(hours=1)
     ("changes", "expected"),
     [
         ({"claims": {}}, ["instances without claim"]),
-        ({"claims": {ONE: "h2"}}, ["instances without claim"]),
-        ({"claims": {ONE: "h1", TWO: "h1"}}, ["claims without instance"]),
+        ({"claims": {ONE: ["h2"]}}, ["instances without claim"]),
+        ({"claims": {ONE: ["h1"], TWO: ["h1"]}}, ["claims without instance"]),
+        ({"claims": {ONE: ["h1", "h2"]}}, ["claims without instance"]),
         (
             {"ledger": Ledger(miscounted={("h1", "h1"): ((2, 0, 512, 1, 1), (1, 0, 512, 1, 1))})},
             ["usage other than the claims"],
@@ -156,7 +157,10 @@ def test_what_is_under_way_or_unknown_is_no_finding(changes):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"mappings": {ONE: mapping(), TWO: mapping(cell=None)}}, {"claims": {ONE: "h1", TWO: "h2"}}],
+    [
+        {"mappings": {ONE: mapping(), TWO: mapping(cell=None)}},
+        {"claims": {ONE: ["h1"], TWO: ["h2"]}},
+    ],
 )
 def test_a_fresh_build_request_is_no_finding(changes):
     assert kinds(healthy(build_requests={TWO: utcnow()}, now=utcnow(), **changes)) == []

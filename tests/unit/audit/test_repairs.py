@@ -17,7 +17,7 @@ def live(uuid=ONE, host="h1", vm_state=states.ACTIVE, task_state=None):
 
 
 def told(*, kinds=audit.PLACEMENT, **values):
-    snapshot = audit.Snapshot(**{"instances": [live()], "claims": {ONE: "h1"}} | values)
+    snapshot = audit.Snapshot(**{"instances": [live()], "claims": {ONE: ["h1"]}} | values)
     repairs = audit.plan(audit.compare(snapshot, kinds=kinds), snapshot)
     return [(repair.subject, repair.action, repair.host) for repair in repairs]
 
@@ -27,7 +27,13 @@ def test_where_all_agree_nothing_is_to_be_done():
 
 
 def test_a_claim_whose_instance_does_not_live_goes():
-    assert told(claims={ONE: "h1", TWO: "h2"}) == [(TWO, RELEASE, "h2")]
+    assert told(claims={ONE: ["h1"], TWO: ["h2"]}) == [(TWO, RELEASE, "h2")]
+
+
+def test_of_two_claims_of_an_instance_that_does_not_move_the_one_elsewhere_goes():
+    assert told(claims={ONE: ["h1", "h2"]}) == [(ONE, RELEASE, "h2")]
+    moving = live(task_state=states.REBUILDING)
+    assert told(instances=[moving], claims={ONE: ["h1", "h2"]}) == []
 
 
 def test_a_claim_of_an_instance_that_no_host_took_goes():
@@ -40,18 +46,18 @@ def test_an_instance_without_claim_gets_one_where_it_is():
 
 
 def test_a_claim_elsewhere_goes_before_the_right_one_is_made():
-    assert told(claims={ONE: "h2"}) == [(ONE, RELEASE, "h2"), (ONE, RESTORE, "h1")]
+    assert told(claims={ONE: ["h2"]}) == [(ONE, RELEASE, "h2"), (ONE, RESTORE, "h1")]
 
 
 @pytest.mark.parametrize("task", [states.SPAWNING, states.DELETING])
-@pytest.mark.parametrize("claims", [{}, {ONE: "h2"}], ids=["none", "elsewhere"])
+@pytest.mark.parametrize("claims", [{}, {ONE: ["h2"]}], ids=["none", "elsewhere"])
 def test_what_is_under_way_is_left_alone(task, claims):
     building = live(vm_state=states.BUILDING, task_state=task)
     assert told(instances=[building], claims=claims) == [(ONE, LEAVE, "h1")]
 
 
 def test_a_wish_keeps_its_claim():
-    assert told(claims={ONE: "h1", TWO: "h1"}, build_requests={TWO: utcnow()}) == []
+    assert told(claims={ONE: ["h1"], TWO: ["h1"]}, build_requests={TWO: utcnow()}) == []
 
 
 def test_nothing_is_done_about_a_cell_that_could_not_be_read():

@@ -123,7 +123,7 @@ def some_request(seed, hosts):
     return a_request(
         placed=[chance.maybe(*rows) for _ in range(chance.randrange(1, 4))],
         group_counts={row: chance.randrange(3) for row in chance.some(rows)},
-        rows_of={uuid: chance.choice(rows) for uuid in chance.some(["i1", "i2"])},
+        rows_of={uuid: [chance.choice(rows)] for uuid in chance.some(["i1", "i2"])},
         flavor=_flavor(chance),
         image=chance.maybe(
             an_image(id=chance.choice(IMAGES), properties=chance.some_of(PROPERTIES)), likely=0.8

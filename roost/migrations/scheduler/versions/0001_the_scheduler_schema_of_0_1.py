@@ -107,6 +107,7 @@ def upgrade() -> None:
         "claims",
         sa.Column("instance_uuid", UUID, nullable=False),
         sa.Column("host_id", KEY, nullable=False),
+        sa.Column("number", sa.SmallInteger(), nullable=False),
         sa.Column("request_uuid", UUID, nullable=True),
         sa.Column("project_id", sa.String(length=255), nullable=True),
         sa.Column("group_uuid", UUID, nullable=True),
@@ -121,7 +122,8 @@ def upgrade() -> None:
             ["host_id"],
             ["hosts.id"],
         ),
-        sa.PrimaryKeyConstraint("instance_uuid"),
+        sa.PrimaryKeyConstraint("instance_uuid", "host_id"),
+        sa.UniqueConstraint("instance_uuid", "number"),
         **TABLE,
     )
     op.create_index("claims_by_age", "claims", ["state", "created_at"], unique=False)

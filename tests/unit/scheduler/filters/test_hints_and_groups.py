@@ -20,7 +20,7 @@ from tests.unit.scheduler.host_builders import a_request, a_row
 from tests.unit.scheduler.requests import refused
 
 ROWS = a_row("h1"), a_row("h2"), a_row("h3")
-HERE = {"i1": 0, "i2": 1}
+HERE = {"i1": [0], "i2": [1]}
 
 
 def hinting(rows_of=None, **hints):
