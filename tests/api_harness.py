@@ -88,13 +88,13 @@ class Client(falcon.testing.TestClient):
     def get(self, path, **more):
         return self.ask("GET", path, **more)
 
-    def pages(self, path, **more):
-        """Yield the answers of a list of servers, following its links."""
+    def pages(self, path, *, of="servers", **more):
+        """Yield the answers of a list, following its links."""
         while path:
             answer = self.get(path, **more)
             assert answer.status_code == 200, answer.text
             yield answer
-            links = answer.json.get("servers_links", [])
+            links = answer.json.get(f"{of}_links", [])
             path = links[0]["href"].removeprefix(HOST) if links else None
 
     def post(self, path, body, **more):

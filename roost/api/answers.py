@@ -178,7 +178,9 @@ _OLD_NETWORK: Final = _object({"id": _TEXT, "label": _TEXT, "cidr": _MAYBE_TEXT}
 _FLOATING_IP: Final = _object(
     {"id": _TEXT, "ip": _TEXT, "pool": _TEXT, "fixed_ip": _MAYBE_TEXT, "instance_id": _MAYBE_TEXT}
 )
-_MIGRATION: Final = {"type": "object"}
+_MIGRATION: Final = _object(
+    {"id": _NUMBER, "instance_uuid": _TEXT, "status": _TEXT, "source_compute": _MAYBE_TEXT}
+)
 _EXTENSION: Final = _object({"name": _TEXT, "alias": _TEXT, "description": _TEXT, "updated": _TEXT})
 _IMAGE: Final = _object({"id": _TEXT, "name": _MAYBE_TEXT, "status": _TEXT, "visibility": _TEXT})
 _IMAGE_MEMBER: Final = _object({"image_id": _TEXT, "member_id": _TEXT, "status": _TEXT})

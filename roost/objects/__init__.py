@@ -3,7 +3,7 @@
 Importing this package registers every object for the serializer. ``base.py`` has the base class
 and fields, the other modules one topic each: ``instance.py``, ``request.py`` (requests to the
 scheduler, and its answers), ``flavor.py`` (images and key pairs, too), ``host.py``, ``groups.py``,
-``network.py``. Fields and versions are pinned by ``tests/unit/objects``.
+``migration.py``, ``network.py``. Fields and versions are pinned by ``tests/unit/objects``.
 """
 
 from roost.objects.action import InstanceAction, InstanceActionEvent, Operation
@@ -14,6 +14,7 @@ from roost.objects.groups import Aggregate, CellLiveness, ServerGroup, SnapshotR
 from roost.objects.host import HostFinding, HostReport, InstanceLocation, Service
 from roost.objects.instance import BlockDevice, GuestConfig, InjectedFile, Instance, InstanceFault
 from roost.objects.mapping import CellMapping, HostMapping, InstanceMapping
+from roost.objects.migration import Migration
 from roost.objects.network import ExternalEvent, NetworkInfo, NetworkRequest, Vif, VifAddress
 from roost.objects.notification import BuildPayload, DestinationsPayload
 from roost.objects.request import BuildRequest, Locality, RequestSpec, Retry, Selection, TriedHost
@@ -56,6 +57,7 @@ __all__ = [
     "InstancePlace",
     "Keypair",
     "Locality",
+    "Migration",
     "NUMACell",
     "NearMiss",
     "NetworkInfo",

@@ -91,7 +91,7 @@ def test_what_cannot_be_collected_fails_the_run(tool):
 
 def test_a_part_of_the_soak_is_ended_when_its_time_is_over(tool, monkeypatch, capfd):
     endless = [tool.sys.executable, "-c", "import time; time.sleep(60)"]
-    monkeypatch.setattr(tool, "BEFOREHAND", {})
+    monkeypatch.setattr(tool, "BEFOREHAND", {"functional": ["true"]})
     monkeypatch.setattr(tool, "SOAK", {"long": (endless, 0.01), "short": (["true"], 1)})
     assert tool.main(["--soak"]) == 1
     printed = capfd.readouterr().out
@@ -100,7 +100,7 @@ def test_a_part_of_the_soak_is_ended_when_its_time_is_over(tool, monkeypatch, ca
 
 
 def test_one_part_of_the_soak_can_run_alone(tool, monkeypatch, capfd):
-    monkeypatch.setattr(tool, "BEFOREHAND", {})
+    monkeypatch.setattr(tool, "BEFOREHAND", {"functional": ["true"]})
     monkeypatch.setattr(tool, "SOAK", {"one": (["true"], 1), "other": (["false"], 1)})
     assert tool.main(["--soak", "one"]) == 0
     assert "other" not in capfd.readouterr().out

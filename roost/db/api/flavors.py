@@ -1,6 +1,6 @@
 """Flavors, their extra specs, and which projects may use those that are not public."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -162,6 +162,13 @@ def list_flavors(
     directed = [key.desc() if sort_dir == "desc" else key.asc() for key in order]
     rows = session.execute(query.order_by(*directed).limit(limit)).all()
     return _with_specs(session, rows)
+
+
+def row_ids(session: Session, flavorids: Collection[str]) -> dict[str, int]:
+    """Return the number of each of these flavors that exists, by its flavorid."""
+    c = _flavors.c
+    rows = session.execute(sa.select(c.flavorid, c.id).where(c.flavorid.in_(flavorids)))
+    return {row.flavorid: row.id for row in rows}
 
 
 def delete(session: Session, flavorid: str) -> None:

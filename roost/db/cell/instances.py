@@ -21,6 +21,7 @@ _OWNED = (
     models.instance_faults,
     models.builds,
     models.operations,
+    models.migrations,
     models.ports,
     models.instance_tags,
     models.instance_addresses,

@@ -140,6 +140,34 @@ operations = sa.Table(
     sa.Column("created_at", UtcDateTime, nullable=False),
 )
 
+# The record that an instance has, or had, places on two hosts: it is deleted with the instance's
+# row. Flavors and places (NUMA cells, CPUs and devices) are JSON.
+migrations = sa.Table(
+    "migrations",
+    metadata,
+    sa.Column("id", Key, primary_key=True),
+    sa.Column("uuid", Uuid, nullable=False, unique=True),
+    sa.Column("instance_uuid", Uuid, nullable=False, index=True),
+    sa.Column("migration_type", sa.String(32), nullable=False),
+    sa.Column("status", sa.String(32), nullable=False),
+    sa.Column("source_host", sa.String(255), nullable=False, index=True),
+    sa.Column("source_node", sa.String(255), nullable=False),
+    sa.Column("source_place", LongText),
+    sa.Column("dest_host", sa.String(255), index=True),
+    sa.Column("dest_node", sa.String(255)),
+    sa.Column("dest_ip", sa.String(64)),
+    sa.Column("dest_place", LongText),
+    sa.Column("old_flavor", LongText, nullable=False),
+    sa.Column("new_flavor", LongText, nullable=False),
+    sa.Column("request_id", sa.String(64), nullable=False),
+    sa.Column("user_id", sa.String(255), nullable=False),
+    sa.Column("project_id", sa.String(255), nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime),
+    sa.Index("migrations_by_age", "created_at", "uuid"),
+    sa.Index("migrations_by_project", "project_id", "created_at"),
+)
+
 instance_faults = sa.Table(
     "instance_faults",
     metadata,

@@ -270,6 +270,7 @@ _BY_NOUN = {  # names of rules, by the role that is enough
     "os_compute_api:os-simple-tenant-usage": {"administrator": "list", "reader": "show"},
     "os_compute_api:os-instance-usage-audit-log": {"administrator": "list show"},
     "os_compute_api:os-migrations": {"manager": "index"},
+    "os_compute_api:os-migrations:index": {"administrator": "all_projects host"},
     "os_compute_api:servers:migrations": {"manager": "index", "administrator": "show"},
     "os_compute_api:os-networks": {"reader": "list show"},
     "os_compute_api:os-tenant-networks": {"reader": "list show"},

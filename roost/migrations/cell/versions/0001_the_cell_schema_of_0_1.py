@@ -180,6 +180,38 @@ def upgrade() -> None:
     )
     op.create_index("ix_left_behind_host", "left_behind", ["host"], unique=False)
     op.create_table(
+        "migrations",
+        sa.Column("id", KEY, nullable=False),
+        sa.Column("uuid", UUID, nullable=False),
+        sa.Column("instance_uuid", UUID, nullable=False),
+        sa.Column("migration_type", sa.String(length=32), nullable=False),
+        sa.Column("status", sa.String(length=32), nullable=False),
+        sa.Column("source_host", sa.String(length=255), nullable=False),
+        sa.Column("source_node", sa.String(length=255), nullable=False),
+        sa.Column("source_place", LONG_TEXT, nullable=True),
+        sa.Column("dest_host", sa.String(length=255), nullable=True),
+        sa.Column("dest_node", sa.String(length=255), nullable=True),
+        sa.Column("dest_ip", sa.String(length=64), nullable=True),
+        sa.Column("dest_place", LONG_TEXT, nullable=True),
+        sa.Column("old_flavor", LONG_TEXT, nullable=False),
+        sa.Column("new_flavor", LONG_TEXT, nullable=False),
+        sa.Column("request_id", sa.String(length=64), nullable=False),
+        sa.Column("user_id", sa.String(length=255), nullable=False),
+        sa.Column("project_id", sa.String(length=255), nullable=False),
+        sa.Column("created_at", TIME, nullable=False),
+        sa.Column("updated_at", TIME, nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("uuid"),
+        **TABLE,
+    )
+    op.create_index("ix_migrations_instance_uuid", "migrations", ["instance_uuid"], unique=False)
+    op.create_index("ix_migrations_source_host", "migrations", ["source_host"], unique=False)
+    op.create_index("ix_migrations_dest_host", "migrations", ["dest_host"], unique=False)
+    op.create_index("migrations_by_age", "migrations", ["created_at", "uuid"], unique=False)
+    op.create_index(
+        "migrations_by_project", "migrations", ["project_id", "created_at"], unique=False
+    )
+    op.create_table(
         "operations",
         sa.Column("uuid", UUID, nullable=False),
         sa.Column("instance_uuid", UUID, nullable=False),

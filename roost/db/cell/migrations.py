@@ -1,0 +1,123 @@
+"""Migrations of instances between hosts and flavors; times are by the clock of the database.
+
+A list is in one order over all cells: the newest first, then by uuid.
+"""
+
+import dataclasses
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from roost import exception
+from roost.db import ordering, wire
+from roost.db.cell import models
+from roost.db.engine import Session
+from roost.db.insert import insert_once
+from roost.db.ordering import Sort
+from roost.db.types import database_now
+from roost.objects import Migration
+from roost.objects.migration import ENDED
+
+NEWEST_FIRST: Final = (Sort("created_at", descending=True), Sort("uuid", descending=True))
+_table = models.migrations
+_c = _table.c
+_OBJECTS: Final = ("old_flavor", "new_flavor", "source_place", "dest_place")
+_SET_HERE: Final = ("id", "created_at", "updated_at")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MigrationFilter:
+    """What a list is limited to.
+
+    :param equal: column -> the value that it has
+    :param host: the source or the destination
+    :param changed_since: with ``changed_before``: when the last change was, these times included
+    """
+
+    equal: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    host: str | None = None
+    changed_since: datetime.datetime | None = None
+    changed_before: datetime.datetime | None = None
+
+
+def create(session: Session, migration: Migration) -> None:
+    """Record a migration; the same uuid again changes nothing."""
+    values = _as_row({name: getattr(migration, name) for name in Migration.fields})
+    for name in _SET_HERE:
+        del values[name]
+    insert_once(session, _table, {**values, "created_at": database_now()})
+
+
+def get(session: Session, uuid: str) -> Migration:
+    """Return a migration.
+
+    :raises roost.exception.NotFound: when there is none
+    """
+    row = session.execute(sa.select(_table).where(_c.uuid == uuid)).one_or_none()
+    if row is None:
+        raise exception.NotFound(f"Migration {uuid} not found.")
+    return _as_migration(row)
+
+
+def unfinished(session: Session, instance_uuid: str) -> Migration | None:
+    """Return the migration by which an instance has places on two hosts."""
+    mine = (_c.instance_uuid == instance_uuid, _c.status.not_in(ENDED))
+    row = session.execute(sa.select(_table).where(*mine)).one_or_none()
+    return None if row is None else _as_migration(row)
+
+
+def update(
+    session: Session, uuid: str, changes: Mapping[str, Any], *, expected: Sequence[str]
+) -> None:
+    """Change a migration.
+
+    :param expected: the statuses that it may have
+    :raises roost.exception.Conflict: when it has another one, or does not exist
+    """
+    mine = (_c.uuid == uuid, _c.status.in_(expected))
+    values = {**_as_row(changes), "updated_at": database_now()}
+    if session.execute(sa.update(_table).where(*mine).values(values)).rowcount == 0:
+        raise exception.Conflict(f"The migration {uuid} is not {' or '.join(expected)}.")
+
+
+def position(session: Session, uuid: str) -> list[Any] | None:
+    """Return the position of a migration in the order of lists; None: there is none."""
+    row = session.execute(sa.select(_c.created_at, _c.uuid).where(_c.uuid == uuid)).one_or_none()
+    return None if row is None else list(row)
+
+
+def list_page(
+    session: Session, wanted: MigrationFilter, *, after: Sequence[Any] | None, limit: int
+) -> list[Migration]:
+    """Return migrations, the newest first.
+
+    :param after: only those after this position
+    """
+    keys = [
+        ordering.Key(ordering.binary(session, _c[sort.name]), sort.descending, nullable=False)
+        for sort in NEWEST_FIRST
+    ]
+    where = [_c[name] == value for name, value in wanted.equal.items()]
+    changed_at = sa.func.coalesce(_c.updated_at, _c.created_at)
+    if wanted.host is not None:
+        where.append(sa.or_(_c.source_host == wanted.host, _c.dest_host == wanted.host))
+    if wanted.changed_since is not None:
+        where.append(changed_at >= wanted.changed_since)
+    if wanted.changed_before is not None:
+        where.append(changed_at <= wanted.changed_before)
+    if after is not None:
+        where.append(ordering.after(keys, after))
+    order = [part for key in keys for part in key.order_by()]
+    rows = session.execute(sa.select(_table).where(*where).order_by(*order).limit(limit))
+    return [_as_migration(row) for row in rows]
+
+
+def _as_row(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: wire.dump(value) if name in _OBJECTS else value for name, value in values.items()}
+
+
+def _as_migration(row: sa.Row[Any]) -> Migration:
+    values = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
+    return Migration.of(**{**values, **{name: wire.load(values[name]) for name in _OBJECTS}})
