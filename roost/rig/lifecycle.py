@@ -16,7 +16,7 @@ from roost.rig.client import Client, client_of
 from roost.rig.hypervisors import hosts
 from roost.rig.install import disband, install, map_hosts
 from roost.rig.openstack import deployment
-from roost.rig.plan import Plan
+from roost.rig.plan import Plan, PlannedDaemon
 from roost.rig.processes import NOT_STARTED, Program, Supervisor
 from roost.rig.services.private import free_port
 
@@ -179,7 +179,7 @@ def _own_programs(plan: Plan) -> list[Program]:
             daemon.name,
             [str(folder / daemon.program), "--config-file", str(plan.config_file(daemon.name))],
             plan.log_file(daemon.name),
-            plan.environments.get(daemon.name, {}),
+            {**_concurrency(daemon), **plan.environments.get(daemon.name, {})},
         )
         for daemon in plan.daemons
     }
@@ -187,6 +187,12 @@ def _own_programs(plan: Plan) -> list[Program]:
         return list(daemons.values())
     real = {host: hosts.inside(plan, daemons[host]) for host in plan.all_hosts}
     return [*hosts.programs(plan), *(daemons | real).values()]
+
+
+def _concurrency(daemon: PlannedDaemon) -> dict[str, str]:
+    """Return the variable with a daemon's own concurrency, if it has one."""
+    own = daemon.options["DEFAULT"].get("concurrency")
+    return {} if own is None else {concurrency.ENVIRONMENT: str(own)}
 
 
 def find(plan: Plan, name: str) -> Program:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 from urllib.parse import SplitResult, urlsplit
 
-from roost import callers, exception
+from roost import callers, concurrency, exception
 from roost.compute.virt.fake.inventory import ALL_OTHERS
 from roost.rig.files import Options, config_text, merged, write_secret
 from roost.rig.hypervisors.network import RigLinks, free_subnet
@@ -388,7 +388,9 @@ class Plan:
 
     def _consoleproxy(self) -> PlannedDaemon:
         own = {"api_database": self._data(API_LEVEL), "console_proxy": of_proxy(self.console_port)}
-        return self._daemon(CONSOLES, "roost-consoleproxy", topic=None, own=own)
+        proxy = self._daemon(CONSOLES, "roost-consoleproxy", topic=None, own=own)
+        threads: Options = {"DEFAULT": {"concurrency": concurrency.THREADING}}  # it has no other
+        return dataclasses.replace(proxy, options=merged(proxy.options, threads))
 
     def _daemon(
         self,

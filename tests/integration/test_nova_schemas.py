@@ -16,7 +16,7 @@ from roost.api.compute.service_views import UUIDS, small
 from roost.api.dependencies import ApiOptions
 from roost.api.servers.actions import BODY, LACKING
 from roost.db.api import quota
-from roost.db.cell import faults, instances
+from roost.db.cell import faults, instances, operations
 from roost.objects import InstanceFault, NetworkInfo
 from roost.standalone.tables import ROUTES
 from tests import api_harness
@@ -275,6 +275,7 @@ def _put_away(world, uuid):
     rest = {"vm_state": states.SOFT_DELETED, "task_state": None}
     with world.databases[CELL1].begin() as session:
         instances.update(session, uuid, rest, expected={})
+        operations.preempt(session, uuid, "it has ended")
 
 
 def _takes(action, minor):

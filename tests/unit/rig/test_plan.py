@@ -9,7 +9,8 @@ import pytest
 
 import roost.conf
 from roost import exception
-from roost.rig.plan import Plan, new_plan
+from roost.rig import lifecycle
+from roost.rig.plan import CONSOLES, Plan, new_plan
 
 RABBIT = "rabbit://guest:guest@127.0.0.1:5672"
 
@@ -66,6 +67,23 @@ def test_options_for_all_daemons_overrule_the_plan(tmp_path):
     plan = new_plan(tmp_path, cells=1, hosts=1, overrides=overrides)
     conf = read(plan, "super-conductor")
     assert (conf.rpc_threads, conf.conductor.max_attempts) == (5, 7)
+
+
+def test_the_console_proxy_keeps_its_threads_in_a_rig_with_eventlet(tmp_path):
+    overrides = {"DEFAULT": {"concurrency": "eventlet"}}
+    plan = new_plan(
+        tmp_path,
+        cells=1,
+        hosts=1,
+        bus=RABBIT,
+        database="postgresql+psycopg://me@127.0.0.1:5432",
+        overrides=overrides,
+        any_ports=True,
+        consoles=True,
+    )
+    (proxy,) = (program for program in lifecycle.programs(plan) if program.name == CONSOLES)
+    assert read(plan, CONSOLES).concurrency == "threading"
+    assert proxy.environment == {"OS_DEFAULT__CONCURRENCY": "threading"}
 
 
 def test_signs_that_mean_something_in_files_survive_them(tmp_path):
