@@ -30,10 +30,10 @@ class Scheduler(interface.Interface):
     """
 
     topic = "scheduler"
-    version = "1.1"
+    version = "1.2"
     callers = frozenset({Level.API})
 
-    @interface.call(since="1.0")
+    @interface.call(since="1.0", added={"beside": "1.2"})
     def select_destinations(
         self,
         context: RequestContext,
@@ -174,10 +174,10 @@ class CellScheduler(interface.Interface):
     """
 
     topic = "cell-scheduler"
-    version = "1.0"
+    version = "1.1"
     callers = frozenset({Level.CELL})
 
-    @interface.call(since="1.0", own_cell="request_spec.requested_cell")
+    @interface.call(since="1.0", added={"beside": "1.1"}, own_cell="request_spec.requested_cell")
     def select_destinations(
         self,
         context: RequestContext,
@@ -202,7 +202,7 @@ class CellScheduler(interface.Interface):
         :raises roost.exception.Forbidden: when another cell has a host of that name
         """
 
-    @interface.call(since="1.0", own_cell="to.cell_uuid")
+    @interface.call(since="1.0", added={"leaving": "1.1"}, own_cell="to.cell_uuid")
     def move_claim(
         self,
         context: RequestContext,
