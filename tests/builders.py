@@ -16,6 +16,7 @@ from roost.objects import (
     InstanceNUMACell,
     InstanceNUMATopology,
     Keypair,
+    Migration,
     NUMACell,
     PciAllocation,
     PciPool,
@@ -269,6 +270,28 @@ def a_report(host: str = "h1", **values: Any) -> HostReport:
             "traits": [],
             "instances": [],
             "reported_at": NOW,
+        }
+        | values
+    )
+
+
+def a_migration(**values: Any) -> Migration:
+    """A finished cold migration from h1 to h2, which waits for its user."""
+    return Migration.of(
+        **{
+            "uuid": a_uuid(),
+            "instance_uuid": a_uuid(),
+            "migration_type": "migration",
+            "status": "finished",
+            "source_host": "h1",
+            "source_node": "h1",
+            "dest_host": "h2",
+            "dest_node": "h2",
+            "old_flavor": a_flavor(),
+            "new_flavor": a_flavor(),
+            "request_id": "req-1",
+            "user_id": "user",
+            "project_id": "project",
         }
         | values
     )

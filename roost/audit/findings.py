@@ -49,7 +49,9 @@ def stray_claims(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
                 own, task_state = live[uuid].host, live[uuid].task_state
                 if own is None and live[uuid].vm_state == states.ERROR:
                     yield uuid, host, f"has a claim on {host}, but is in ERROR without a host"
-                elif own in hosts and host != own and task_state is None:
+                elif host in (own, live[uuid].other_host) or own not in hosts:
+                    continue
+                elif task_state is None:
                     yield uuid, host, f"has a claim on {host}, but is on {own}"
             elif uuid not in snapshot.build_requests and not _unknown(snapshot, uuid):
                 yield uuid, host, f"has a claim on {host}, but does not exist"
@@ -146,6 +148,7 @@ def _instances_on_two_hosts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for instance in snapshot.instances:
         if instance.uuid in places and instance.host:
             places[instance.uuid].add(instance.host)
+            places[instance.uuid].discard(instance.other_host or "")
     for uuid, hosts in places.items():
         if len(hosts) > 1:
             yield uuid, f"is on {' and '.join(sorted(hosts))}"

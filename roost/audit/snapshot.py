@@ -133,6 +133,7 @@ class LiveInstance:
     """An instance that is not deleted, by the row of its cell.
 
     ``turns``: the latest generation of its soft deletes and restores that the cell has.
+    ``other_host``: it moves from or to that one, and has a claim and perhaps a guest there, too.
     """
 
     uuid: str
@@ -141,6 +142,7 @@ class LiveInstance:
     vm_state: str
     task_state: str | None
     turns: int = 0
+    other_host: str | None = None
 
 
 @dataclasses.dataclass

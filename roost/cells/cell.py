@@ -20,12 +20,13 @@ from roost.circuit_breaker import CircuitBreaker
 from roost.context import RequestContext
 from roost.db import guarded
 from roost.db.api import aggregates, cells
-from roost.db.cell import actions, instances, operations, purge, services
+from roost.db.cell import actions, instances, migrations, operations, purge, services
 from roost.db.cell import soft_delete as rows
 from roost.db.engine import Database, Session, retried
 from roost.db.guarded import GuardedDatabase
 from roost.db.types import utcnow
 from roost.objects import Aggregate, CellMapping, InstanceAction, Operation
+from roost.objects.migration import FAILED
 from roost.operations.kinds import RESTORE, SOFT_DELETE
 from roost.rpc.compute import Compute
 
@@ -226,26 +227,34 @@ class Cell:
         :returns: False when it was deleted already
         """
         try:
-            host = self._mark_ending(context, instance_uuid)
+            hosts = self._mark_ending(context, instance_uuid)
         except exception.NotFound:  # another request may delete it at any moment
             return False
-        if host is not None:
+        for host in hosts:
             self._cast_delete(context, host, instance_uuid)
         return True
 
     @retried
-    def _mark_ending(self, context: RequestContext, instance_uuid: str) -> str | None:
-        """Record that an instance is being deleted; return its host, None: its row is deleted."""
+    def _mark_ending(self, context: RequestContext, instance_uuid: str) -> list[str]:
+        """Record that an instance is being deleted; return its hosts, none: its row is deleted.
+
+        One that moves has two.
+        """
+        hosts = []
         with self.database.begin() as session:
             instance = instances.get(session, instance_uuid)
             if instance.host is not None:
                 ending = {"task_state": states.DELETING}
                 instances.update(session, instance_uuid, ending, expected={})
                 operations.preempt(session, instance_uuid, "The server is being deleted.")
+                other = migrations.end(
+                    session, instance_uuid, status=FAILED, stays_on=instance.host
+                )
+                hosts = [str(instance.host), *([other] if other is not None else [])]
             actions.start(session, _record(context, instance_uuid, actions.DELETE))
             if instance.host is None:
                 purge.delete_with_record(session, instance_uuid, [])
-            return str(instance.host) if instance.host is not None else None
+        return hosts
 
     def close(self) -> None:
         self._rows.close()

@@ -22,6 +22,7 @@ from roost.conductor.cell.manager import CellConductorManager
 from roost.conductor.cell.operation_outcomes import AbandonedImages, OperationOutcomes
 from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
+from roost.conductor.cell.server_moves import ServerMoves
 from roost.conductor.cell.sweeper import CellSweeper
 from roost.context import admin_context
 from roost.db.cell.stale_tasks import STALE_SECONDS
@@ -52,12 +53,21 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         conf, database, scheduler, compute, notifier=notifier, outside_ports=outside_ports
     )
     outcomes = OperationOutcomes(conf.host, database, compute, notifier)
+    moves = ServerMoves(
+        conf.host, database, scheduler, compute, seconds=conf.conductor.task_lease_seconds / 2
+    )
     deletion = Deletion(conf.host, database, scheduler, compute, outside_ports)
     filterings = HostSecurityGroups(
         database, compute, filters=conf.network.driver in security_groups.DRIVERS
     )
     manager = _manager(
-        conf, database, rescheduling, deletion=deletion, outcomes=outcomes, filterings=filterings
+        conf,
+        database,
+        rescheduling,
+        deletion=deletion,
+        outcomes=outcomes,
+        moves=moves,
+        filterings=filterings,
     )
     group = load_group(conf, binary=NAME)
     patience = HostTimeouts.of(down_time=conf.service_down_time)
@@ -68,7 +78,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         database,
         cell_sweeper.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
         cell_sweeper.Deletes(deletion, compute, filterings),
-        cell_sweeper.Operations(outcomes),
+        cell_sweeper.Operations(outcomes, moves),
         surely_down=liveness_reporter.surely_down,
         lease_seconds=conf.conductor.task_lease_seconds,
         stale_seconds=STALE_SECONDS,
@@ -142,6 +152,7 @@ def _manager(
     *,
     deletion: Deletion,
     outcomes: OperationOutcomes,
+    moves: ServerMoves,
     filterings: HostSecurityGroups,
 ) -> CellConductorManager:
     known = networks.parse(conf.network.local_networks)
@@ -156,6 +167,7 @@ def _manager(
         rescheduling=rescheduling,
         deletion=deletion,
         outcomes=outcomes,
+        moves=moves,
         interfaces=Interfaces(database, known),
         filterings=filterings,
         lease_seconds=conf.conductor.task_lease_seconds,

@@ -129,7 +129,7 @@ class ComputeManager:
         self._host.leases.start()
         instances = self._host.conductor.list_instances(admin_context(), host=self._host.name)
         self._host.tracker.fill(instances)
-        self._healer.fill(instances)
+        self._healer.fill(one for one in instances if one.host == self._host.name)
         self._host.drives.clear()
         self._host.images.clear()
         self._listen()
@@ -318,7 +318,7 @@ class ComputeManager:
                     snapshot.forget(work)
 
         executor = self._executors.images if kind.uses_images else self._executors.power
-        once = (operation.uuid, password is not None)
+        once = (operation.uuid, operation.step, password is not None)
         self._tasks.put(uuid, do, executor=executor, key=once, lease=lease)
 
     def external_instance_events(

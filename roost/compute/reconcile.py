@@ -283,6 +283,7 @@ class Reconciler:
         uuid = str(row.instance_uuid)
         if decision.correction is Correction.DESTROY:
             self._host.destroy(uuid)
+            self._host.tracker.forget(uuid)
         elif decision.correction in (Correction.LEAVE, Correction.MISS):
             self._left[uuid] = decision.why
         elif decision.correction is Correction.STOP and guest is not None:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from roost import states
 from roost.compute.virt.driver import Guest
 from roost.objects import InstanceLocation
-from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE, UNKNOWN
+from roost.objects.host import DELETED, ELSEWHERE, HERE, MOVING, NOWHERE, UNKNOWN
 
 
 class Correction(enum.Enum):
@@ -62,7 +62,7 @@ def _is_in_other_state(guest: Guest, row: InstanceLocation) -> bool:
 
 def _differs(guest: Guest, row: InstanceLocation) -> bool:
     """Return whether the guest of a server that must have one, or may, is not as its row says."""
-    if row.vm_state not in (*states.WITH_GUEST, states.SOFT_DELETED):
+    if row.vm_state not in (*states.WITH_GUEST, states.RESIZED, states.SOFT_DELETED):
         return False
     is_known = guest.power_state in (states.NOSTATE, row.power_state)
     return _is_in_other_state(guest, row) or not is_known
@@ -74,6 +74,7 @@ _CUT_OFF: Final = "its guest had ended with its host, which was started again"
 # Of a guest, by the place of its instance: the first case that applies. None does: all is in order.
 CASES: Final[Mapping[str, Sequence[Case]]] = {
     DELETED: [Case(_always, Correction.DESTROY, "its instance is deleted")],
+    MOVING: [],
     ELSEWHERE: [
         Case(_was_announced, Correction.LEAVE, _ELSEWHERE + _OLD_ROW),
         Case(
@@ -188,4 +189,7 @@ def must_have_guest(row: InstanceLocation) -> bool:
 
 def is_unnoted(guest: Guest | None, row: InstanceLocation) -> bool:
     """Return whether a guest lacks its mark as announced, though its server is built and idle."""
-    return guest is not None and not guest.announced and must_have_guest(row)
+    is_built = must_have_guest(row) or (
+        row.place == HERE and row.task_state is None and row.vm_state == states.RESIZED
+    )
+    return guest is not None and not guest.announced and is_built

@@ -55,6 +55,7 @@ class Stage(enum.Enum):
 
     EXPECTED = "its row names this host, which has no build of it"
     BUILDING = "it is being built"
+    ARRIVING = "it moves to this host"
     BUILT = "it is there"
     ENDING = "it is being deleted, whatever else goes on"
 
@@ -136,11 +137,14 @@ class ResourceTracker:
                 del self._operations[instance_uuid]
         self._on_change()
 
-    def claim(self, instance: Instance, selection: Selection | None = None) -> None:
+    def claim(
+        self, instance: Instance, selection: Selection | None = None, *, arriving: bool = False
+    ) -> None:
         """Claim the resources of an instance; an existing claim is replaced.
 
         :param selection: the scheduler's placement and limits; None: the placement of the row, and
             this host's own ratios
+        :param arriving: it moves to this host; else it is built here
         :raises roost.exception.NoCapacity: with ``resource``, ``asked`` and ``free`` as details
         """
         wanted = share_of(instance, GuestPlacement.of(selection or instance))
@@ -154,7 +158,8 @@ class ResourceTracker:
         with self._lock:
             others = [e.share for uuid, e in self._entries.items() if uuid != instance.uuid]
             check(self._settings.host, wanted, others=others, has=has, limit=limit)
-            self._set(instance.uuid, Stage.BUILDING, wanted)
+            stage = Stage.ARRIVING if arriving else Stage.BUILDING
+            self._set(instance.uuid, stage, wanted)
         self._on_change()
 
     def release(self, instance_uuid: str) -> None:
@@ -288,7 +293,7 @@ class ResourceTracker:
             return None
 
     def _unsettled(self) -> set[str]:
-        waiting = (Stage.EXPECTED, Stage.ENDING)
+        waiting = (Stage.EXPECTED, Stage.ARRIVING, Stage.ENDING)
         found = {uuid for uuid, entry in self._entries.items() if entry.stage in waiting}
         return found.difference(self._operations)
 

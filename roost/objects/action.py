@@ -47,10 +47,13 @@ class Operation(base.RoostObject):
     """One thing that is being done to an instance, from its acceptance to its end.
 
     ``kind`` is a name of :data:`roost.operations.kinds.KINDS`, ``host`` works on it, ``image`` is
-    the image that it is about. Only some readers set ``instance`` and ``created_at``.
+    the image that it is about. A move has the ``step`` that its host does; ``handover`` is what the
+    destination has prepared for the source, as JSON. Only some readers set ``instance``,
+    ``migration`` and ``created_at``.
     """
 
-    VERSION = "1.0"
+    # 1.1: step, handover, migration
+    VERSION = "1.1"
     fields = {
         "uuid": fields.UUIDField(),
         "instance_uuid": fields.UUIDField(),
@@ -59,4 +62,7 @@ class Operation(base.RoostObject):
         "image": fields.ObjectField("ImageMeta", nullable=True, default=base.NOTHING),
         "created_at": base.DateTimeField(nullable=True, default=base.NOTHING),
         "instance": fields.ObjectField("Instance", nullable=True, default=base.NOTHING),
+        "step": fields.StringField(nullable=True, default=base.NOTHING),
+        "handover": fields.StringField(nullable=True, default=base.NOTHING),
+        "migration": fields.ObjectField("Migration", nullable=True, default=base.NOTHING),
     }

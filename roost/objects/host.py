@@ -121,6 +121,7 @@ class Service(base.RoostObject):
 
 HERE: Final = "here"
 ELSEWHERE: Final = "elsewhere"
+MOVING: Final = "moving"  # it is elsewhere, and moves from or to this host
 NOWHERE: Final = "nowhere"
 DELETED: Final = "deleted"
 UNKNOWN: Final = "unknown"

@@ -5,7 +5,9 @@ from typing import Final
 from oslo_versionedobjects import fields
 
 from roost.objects import base
+from roost.objects.instance import Instance
 
+_SOURCE: Final = "source"  # kinds.SOURCE; the scheduler's library has objects, and no kinds
 # Statuses, by OpenStack's names. A migration in one of ENDED is over: its server has one
 # place again.
 MIGRATING: Final = "migrating"
@@ -36,9 +38,11 @@ class Migration(base.RoostObject):
         "status": fields.StringField(),
         "source_host": fields.StringField(),
         "source_node": fields.StringField(),
+        "source_zone": fields.StringField(nullable=True, default=base.NOTHING),
         "source_place": fields.ObjectField("InstancePlace", nullable=True, default=base.NOTHING),
         "dest_host": fields.StringField(nullable=True, default=base.NOTHING),
         "dest_node": fields.StringField(nullable=True, default=base.NOTHING),
+        "dest_zone": fields.StringField(nullable=True, default=base.NOTHING),
         "dest_ip": fields.StringField(nullable=True, default=base.NOTHING),
         "dest_place": fields.ObjectField("InstancePlace", nullable=True, default=base.NOTHING),
         "old_flavor": fields.ObjectField("Flavor"),
@@ -49,3 +53,18 @@ class Migration(base.RoostObject):
         "created_at": base.DateTimeField(nullable=True, default=base.NOTHING),
         "updated_at": base.DateTimeField(nullable=True, default=base.NOTHING),
     }
+
+    def host_at(self, side: str) -> str:
+        """Return the host on one side: source or destination."""
+        return str(self.source_host if side == _SOURCE else self.dest_host)
+
+    def instance_at(self, side: str, instance: Instance) -> Instance:
+        """Return a copy of the instance with the flavor and the place that it has on one side."""
+        is_source = side == _SOURCE
+        place = self.source_place if is_source else self.dest_place
+        copy: Instance = instance.obj_clone()
+        copy.flavor = self.old_flavor if is_source else self.new_flavor
+        copy.numa_topology = place.numa_topology if place is not None else None
+        copy.pci = list(place.pci) if place is not None else []
+        copy.obj_reset_changes()
+        return copy

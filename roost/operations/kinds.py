@@ -3,6 +3,10 @@
 A new kind needs its row here, a function on the host (``compute/operations/runner.py``) and an
 action of the API (``api/servers/actions.py``); CONTRIBUTING.rst lists the files. Builds and deletes
 are not among them yet: they have flows and sweeps of their own.
+
+An operation on one host is one piece of work. One on two hosts, a move, has steps: each is the work
+of one host, which reports its end to a cell-conductor; that one writes the next step into the row,
+and sends it to its host (``conductor/cell/server_moves.py``).
 """
 
 import dataclasses
@@ -15,6 +19,7 @@ from roost.states import (
     ERROR,
     PAUSED,
     RESCUED,
+    RESIZED,
     SOFT_DELETED,
     STOPPED,
     SUSPENDED,
@@ -22,6 +27,25 @@ from roost.states import (
 )
 
 _NO_STATUS: Final[Mapping[str, str]] = {}
+SOURCE: Final = "source"  # the sides of a migration
+DESTINATION: Final = "destination"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MoveStep:
+    """A step of a move. It may be repeated.
+
+    ``name``: of its function on the host. ``at``: the host of the migration that does it. ``task``:
+    the task state meanwhile. ``undo``: the step that undoes it, even if it is half done; None:
+    it is repeated until it is done. ``when_down``: whether the move goes on without it while its
+    host is down: that host removes what is left there when it is up again.
+    """
+
+    name: str
+    at: str
+    task: str
+    undo: "MoveStep | None" = None
+    when_down: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,6 +70,9 @@ class Kind:
 
     ``spoils``: a failure leaves no usable guest. ``without_host``: the vm state after its host went
     down meanwhile, or did not do it; None: the same as before.
+
+    ``steps``: those of a move, in order. If one fails that can be undone, those before it are
+    undone, too, the last one first.
     """
 
     name: str
@@ -63,11 +90,43 @@ class Kind:
     tries: int = 10
     spoils: bool = False
     without_host: str | None = None
+    steps: tuple[MoveStep, ...] = ()
 
     @property
     def first(self) -> str:
         """The task state with which it begins."""
         return self.tasks[0]
+
+    def step(self, name: str) -> MoveStep:
+        """Return the step of a name, or the one that undoes another."""
+        undos = [step.undo for step in self.steps if step.undo is not None]
+        return next(step for step in (*self.steps, *undos) if step.name == name)
+
+    def is_undo(self, name: str) -> bool:
+        """Return whether a step undoes another one."""
+        return all(step.name != name for step in self.steps)
+
+    def following(self, name: str) -> MoveStep | None:
+        """Return the step after one that is done; None: it was the last, or all are undone."""
+        if self.is_undo(name):
+            return self._undo_below(self._index(name))
+        later = self.steps[self._index(name) + 1 :]
+        return later[0] if later else None
+
+    def undoing(self, name: str) -> MoveStep | None:
+        """Return the step after one that failed; None: it is repeated."""
+        return None if self.is_undo(name) else self._undo_below(self._index(name) + 1)
+
+    def _index(self, name: str) -> int:
+        return next(
+            at
+            for at, step in enumerate(self.steps)
+            if name in (step.name, step.undo.name if step.undo else None)
+        )
+
+    def _undo_below(self, index: int) -> MoveStep | None:
+        undos = [step.undo for step in self.steps[:index] if step.undo is not None]
+        return undos[-1] if undos else None
 
     def __str__(self) -> str:
         return self.name
@@ -199,6 +258,54 @@ SOFT_DELETE: Final = Kind(
     insists=True,
     without_host=SOFT_DELETED,
 )
+_PREPARE: Final = MoveStep(
+    name="prepare",
+    at=DESTINATION,
+    task=states.RESIZE_PREP,
+    undo=MoveStep(name="discard", at=DESTINATION, task=states.RESIZE_PREP, when_down=True),
+)
+_SEND: Final = MoveStep(
+    name="send",
+    at=SOURCE,
+    task=states.RESIZE_MIGRATING,
+    undo=MoveStep(name="stay", at=SOURCE, task=states.RESIZE_MIGRATING),
+)
+_ARRIVE: Final = MoveStep(
+    name="arrive",
+    at=DESTINATION,
+    task=states.RESIZE_FINISH,
+    undo=MoveStep(name="withdraw", at=DESTINATION, task=states.RESIZE_FINISH),
+)
+MIGRATE: Final = Kind(
+    name="migrate",
+    action="migrate",
+    tasks=(states.RESIZE_PREP, states.RESIZE_MIGRATING, states.RESIZE_FINISH),
+    begins=(ACTIVE, STOPPED),
+    statuses={ACTIVE: "RESIZE", STOPPED: "RESIZE"},
+    leads_to=RESIZED,
+    since="1.5",
+    steps=(_PREPARE, _SEND, _ARRIVE),
+)
+CONFIRM_RESIZE: Final = Kind(
+    name="confirm_resize",
+    action="confirmResize",
+    tasks=(states.RESIZE_CONFIRMING,),
+    begins=(RESIZED,),
+    since="1.5",
+    steps=(MoveStep(name="leave", at=SOURCE, task=states.RESIZE_CONFIRMING),),
+)
+REVERT_RESIZE: Final = Kind(
+    name="revert_resize",
+    action="revertResize",
+    tasks=(states.RESIZE_REVERTING,),
+    begins=(RESIZED,),
+    statuses={RESIZED: "REVERT_RESIZE"},
+    since="1.5",
+    steps=(
+        MoveStep(name="withdraw", at=DESTINATION, task=states.RESIZE_REVERTING),
+        MoveStep(name="stay", at=SOURCE, task=states.RESIZE_REVERTING),
+    ),
+)
 # The state of a guest whose host is down is unknown: its row follows it later.
 RESTORE: Final = Kind(
     name="restore",
@@ -213,7 +320,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     for kind in (
         *(STOP, START, REBOOT, HARD_REBOOT, PAUSE, UNPAUSE, SUSPEND, RESUME),
         *(REBUILD, CREATE_IMAGE, CREATE_BACKUP, RESCUE, UNRESCUE, CHANGE_PASSWORD),
-        *(TRIGGER_CRASH_DUMP, SOFT_DELETE, RESTORE),
+        *(TRIGGER_CRASH_DUMP, MIGRATE, CONFIRM_RESIZE, REVERT_RESIZE, SOFT_DELETE, RESTORE),
     )
 }
 # The later steps of an image are those of a backup, too: whichever kind does them again.

@@ -18,6 +18,7 @@ from roost.states import (
     ERROR,
     NETWORKING,
     RESCUED,
+    RESIZED,
     SCHEDULING,
     SOFT_DELETED,
     SPAWNING,
@@ -27,6 +28,7 @@ from roost.states import (
 )
 
 Moves = Mapping[State, frozenset[State]]
+_OF_MOVES: Final = {task for kind in KINDS.values() if kind.steps for task in kind.tasks}
 _BUILDS: Final = tuple(State(BUILDING, task) for task in states.BUILD_TASKS)
 # Every task may find the guest running, stopped, paused, suspended, rescued or missing (ERROR),
 # since guests change by themselves, too.
@@ -36,6 +38,7 @@ _AS_FOUND: Final = (*map(State, WITH_GUEST), State(ERROR))
 _FOLLOWS: Final[Mapping[str, Iterable[State]]] = {
     **dict.fromkeys(WITH_GUEST, _AS_FOUND),
     STOPPED: (State(RESCUED), State(ERROR)),
+    RESIZED: (),  # a revert brings back one whose guest is gone
     ERROR: tuple(map(State, WITH_GUEST)),  # its missing guest was found again
     SOFT_DELETED: (),
 }
@@ -53,6 +56,9 @@ def _under(kind: Kind, vm: str) -> frozenset[State]:
     preempted = {State(vm, DELETING), State(DELETED)}
     if kind.insists:
         return frozenset({State(str(kind.leads_to)), *preempted})
+    if kind.steps:  # which may be undone, one after the other; the server stays as it was then
+        after = {State(vm), State(kind.leads_to)} if kind.leads_to else {*_AS_FOUND}
+        return frozenset({*after, State(ERROR), *(State(vm, t) for t in kind.tasks), *preempted})
     if vm in SOFT_DELETE.begins:
         preempted.add(State(vm, SOFT_DELETE.first))
     if kind.gives_way is not None:
@@ -95,12 +101,13 @@ MOVES: Final[Moves] = {
     State(DELETED): frozenset(),
 }
 # Moves of os-resetState: not for servers being built, deleted or soft-deleted, which the daemons
-# complete. The host compares the state with the guest periodically.
+# complete, nor for those with places on two hosts. The host compares the state with the guest
+# periodically.
 RESETS: Final[Moves] = {
     before: frozenset({State(states.ACTIVE), State(ERROR)})
     for before in MOVES
-    if before.vm not in (BUILDING, SOFT_DELETED, DELETED)
-    and before.task not in (SOFT_DELETE.first, DELETING)
+    if before.vm not in (BUILDING, SOFT_DELETED, RESIZED, DELETED)
+    and before.task not in (SOFT_DELETE.first, DELETING, *_OF_MOVES)
 }
 
 

@@ -28,7 +28,7 @@ class CellConductor(interface.Interface):
     """Served on each cell's bus, by any number of cell-conductors."""
 
     topic = "cell-conductor"
-    version = "1.3"
+    version = "1.4"
     in_cell = True
 
     @interface.call(
@@ -262,7 +262,9 @@ class CellConductor(interface.Interface):
         :raises roost.exception.NotFound: when the instance does not exist
         """
 
-    @interface.call(since="1.0", own_host="operation.host")
+    @interface.call(
+        since="1.0", added={"handover": "1.4", "network_info": "1.4"}, own_host="operation.host"
+    )
     def end_operation(
         self,
         context: RequestContext,
@@ -273,13 +275,20 @@ class CellConductor(interface.Interface):
         vm_state: str | None = None,
         reason: str | None = None,
         failed: bool = False,
+        handover: str | None = None,
+        network_info: NetworkInfo | None = None,
     ) -> None:
         """End an operation with these events; the instance gets the state of its guest.
+
+        Of a move it ends a step; the next one is sent to its host.
+
 
         :param power_state: of the guest; None: there is no guest, the instance goes to ERROR
         :param vm_state: by the guest; None: the hypervisor cannot describe it
         :param reason: why the operation failed, as the user may read it
         :param failed: the guest is unusable, whatever its power state: the instance goes to ERROR
+        :param handover: of a move: what the destination has prepared for the source, as JSON
+        :param network_info: of a move: the interfaces as the host has plugged them
         :raises roost.exception.Conflict: when the operation is over; nothing is changed then
         :raises roost.exception.NotFound: when the instance does not exist
         :raises roost.exception.Invalid: for an unknown kind

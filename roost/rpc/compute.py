@@ -25,7 +25,7 @@ class Compute(interface.Interface):
     """Served on the cell's bus, by each host under its own name."""
 
     topic = "compute"
-    version = "1.4"
+    version = "1.5"
     callers = frozenset({Level.API, Level.CELL})
     in_cell = True
 

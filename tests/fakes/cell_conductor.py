@@ -199,8 +199,9 @@ class FakeCellConductor:
                 setattr(found, name, value)
 
     def end_operation(
-        self, context, *, operation, power_state, events, vm_state=None, reason=None, failed=False
-    ):
+        self, context, *, operation, power_state, events, vm_state=None, reason=None,
+        failed=False, handover=None, network_info=None,
+    ):  # fmt: skip
         with self._acting("end_operation"):
             known, instance_uuid = kinds.get(operation.kind), operation.instance_uuid
             expected = {"host": operation.host, "task_state": known.tasks}

@@ -8,7 +8,8 @@ class FakeScheduler:
     """Stands behind ``SchedulerClient``'s methods; ``room`` counts instances per host.
 
     ``places`` has the selections that claims made from now on hold, by host, where that matters;
-    ``cells`` those hosts that are not in the first cell.
+    ``cells`` those hosts that are not in the first cell. Of an instance that moves only one claim
+    is kept; ``released`` has the hosts of all claims that were released.
     """
 
     def __init__(self, **room):
@@ -18,13 +19,14 @@ class FakeScheduler:
         self.cells = {}
         self.asked = []
         self.away = False
+        self.released = []
 
     def select_destinations(self, context, *, request_spec, instance_uuids, alternates):
         self._reach()
         self.asked.append((request_spec, list(instance_uuids)))
         return [self._choose(request_spec, uuid, alternates) for uuid in instance_uuids]
 
-    def move_claim(self, context, *, instance_uuid, request_spec, to):
+    def move_claim(self, context, *, instance_uuid, request_spec, to, leaving=None):
         self._reach()
         kept = self.claims.get(instance_uuid) == to.host
         if not kept and self._free(to.host) < 1:
@@ -40,6 +42,7 @@ class FakeScheduler:
 
     def release_claims(self, context, *, instance_uuids, host=None):
         self._reach()
+        self.released += [(uuid, host) for uuid in instance_uuids]
         for uuid in instance_uuids:
             if host in (None, self.claims.get(uuid)):
                 self.claims.pop(uuid, None)

@@ -1,13 +1,15 @@
 """What the API asks of the scheduler: which hosts there are, and to let one take servers or not."""
 
 from roost import exception
+from tests.builders import a_selection
 
 
 class FakeSchedulerHosts:
     """Stands behind ``SchedulerClient`` for the API.
 
     ``enabled``, ``words``, ``aggregates`` and ``groups`` keep what it was told; ``claimed`` has the
-    hosts that hold claims; ``sent`` counts the reports that it has sent.
+    hosts that hold claims; ``sent`` counts the reports that it has sent. ``moved`` has the claims
+    that it has made beside others, ``released`` those that it has released.
     """
 
     def __init__(self, *reports):
@@ -19,6 +21,8 @@ class FakeSchedulerHosts:
         self.groups = []
         self.away = False
         self.sent = 0
+        self.moved = []
+        self.released = []
 
     def check(self, context):
         self._reach()
@@ -56,6 +60,21 @@ class FakeSchedulerHosts:
     def update_groups(self, context, *, groups, snapshot=None):
         self._reach()
         self.groups += groups
+
+    def select_destinations(
+        self, context, *, request_spec, instance_uuids, alternates, beside=None
+    ):
+        """Choose the host that the request names, or one that nobody else knows."""
+        self._reach()
+        host = request_spec.requested_host or "new-host"
+        if host in request_spec.ignore_hosts:
+            raise exception.NoValidHost("No valid host was found. 1 host: not enough CPUs")
+        self.moved.append((instance_uuids, beside, host))
+        return [[a_selection(host, claimed=True)]]
+
+    def release_claims(self, context, *, instance_uuids, host=None):
+        self._reach()
+        self.released.append((instance_uuids, host))
 
     def _reach(self):
         if self.away:

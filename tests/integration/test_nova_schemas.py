@@ -16,12 +16,12 @@ from roost.api.compute.service_views import UUIDS, small
 from roost.api.dependencies import ApiOptions
 from roost.api.servers.actions import BODY, LACKING
 from roost.db.api import quota
-from roost.db.cell import faults, instances, operations
+from roost.db.cell import faults, instances, migrations, operations
 from roost.objects import InstanceFault, NetworkInfo
 from roost.standalone.tables import ROUTES
 from tests import api_harness
 from tests.api_harness import IMAGE
-from tests.builders import CELL1, NOW, a_context, a_uuid, a_vif
+from tests.builders import CELL1, NOW, a_context, a_migration, a_uuid, a_vif
 from tests.external import nova
 from tests.functional.api.sample_requests import body_of, operation_of, prepare, say_that_it_is_up
 
@@ -91,6 +91,9 @@ ACTIONS = {
     "unrescue": ({"vm_state": states.RESCUED}, None),
     "changePassword": ({}, {"adminPass": "secret"}),
     "trigger_crash_dump": ({}, None),
+    "migrate": ({}, None),
+    "confirmResize": ({"vm_state": states.RESIZED}, None),
+    "revertResize": ({"vm_state": states.RESIZED}, None),
     "lock": ({}, None),
     "unlock": ({"locked": True}, None),
     "os-resetState": ({}, {"state": "error"}),
@@ -263,6 +266,12 @@ def test_an_action_answers_as_in_nova(world, shapes, action):
     for minor in sorted({*operation.beginnings(), *taking, last}):
         server = world.place(CELL1, **_rich() | {"uuid": a_uuid(), "locked": False} | values)
         say_that_it_is_up(world, "h1")
+        if server.vm_state == states.RESIZED:
+            with world.databases[CELL1].begin() as session:
+                moved = a_migration(
+                    instance_uuid=server.uuid, source_host="h9", dest_host=server.host
+                )
+                migrations.create(session, moved)
         if action == "restore":
             _put_away(world, server.uuid)
         path = route.path.format(server_id=server.uuid)

@@ -38,6 +38,10 @@ from tests.stories.liveness import (
     test_a_cell_without_conductors_gets_no_servers_until_one_is_back,
     test_a_host_that_died_gets_no_servers_until_it_is_back,
 )
+from tests.stories.moves import (
+    test_a_server_moves_to_another_host_and_stays_there_once_confirmed,
+    test_reverted_it_is_where_and_what_it_was,
+)
 from tests.stories.quota_and_audit import (
     api_database,
     endpoints,
@@ -65,9 +69,11 @@ __all__ = [
     "test_a_host_that_stood_still_while_it_spawned_leaves_one_guest_of_each_server",
     "test_a_quota_is_exact_over_several_api_processes",
     "test_a_server_deleted_while_it_is_rescheduled_leaves_nothing",
+    "test_a_server_moves_to_another_host_and_stays_there_once_confirmed",
     "test_a_wish_that_nobody_hears_of_is_built_when_the_conductor_is_back",
     "test_boots_at_once_never_break_anti_affinity",
     "test_damage_is_put_right_while_all_runs",
+    "test_reverted_it_is_where_and_what_it_was",
     "test_servers_deleted_at_any_moment_leave_nothing",
     "test_the_history_of_a_boot_names_every_daemon",
     "test_what_a_dead_host_was_at_ends_without_it_and_leaves_nothing_there",

@@ -75,6 +75,9 @@ BEGIN = {
     kinds.UNRESCUE: by({"unrescue": None}),
     kinds.CHANGE_PASSWORD: by({"changePassword": {"adminPass": "secret"}}),
     kinds.TRIGGER_CRASH_DUMP: by({"trigger_crash_dump": None}),
+    kinds.MIGRATE: by({"migrate": None}),
+    kinds.CONFIRM_RESIZE: by({"confirmResize": None}),
+    kinds.REVERT_RESIZE: by({"revertResize": None}),
     kinds.SOFT_DELETE: lambda user: user.put_away("server0"),
     kinds.RESTORE: lambda user: user.restore("server0"),
 }

@@ -18,6 +18,7 @@ from roost.db.cell import models as cell_models
 from roost.db.scheduler import models as scheduler_models
 from roost.image.driver import QUEUED
 from roost.objects.mapping import CELL0_UUID
+from roost.objects.migration import ENDED
 from tests.simulation.simulated_cloud import PROJECT, USER, World
 
 _Usages = dict[str, dict[str, int]]
@@ -43,6 +44,7 @@ class Seen:
     builds: int = 0
     operations: int = 0
     faults: int = 0
+    moves: list[sa.Row] = dataclasses.field(default_factory=list)  # that are not over
 
     @property
     def is_nothing(self) -> bool:
@@ -68,7 +70,8 @@ class Seen:
         return (
             f"rows {rows}, buried in {self.buried}, mapped {self.mapping is not None}, wish"
             f" {self.build_request}, claims {claims}, guests {self.guests}, ports {self.ports},"
-            f" builds {self.builds}, operations {self.operations}, faults {self.faults}"
+            f" builds {self.builds}, operations {self.operations}, faults {self.faults},"
+            f" moves {self.moves}"
         )
 
 
@@ -155,7 +158,9 @@ class Truth:
             yield "is not at rest"
         elif row.vm_state == states.ERROR:
             yield from self._without_host(seen, row)
-        elif row.vm_state in (*states.WITH_GUEST, states.SOFT_DELETED):
+        elif (row.vm_state == states.RESIZED) != bool(seen.moves):
+            yield "has a move that is not over, and does not wait for its end, or the other way"
+        elif row.vm_state in (*states.WITH_GUEST, states.RESIZED, states.SOFT_DELETED):
             yield from self._misplaced(seen, row)
         else:
             yield "is in no state to rest in"
@@ -182,14 +187,19 @@ class Truth:
         away = row.vm_state == states.SOFT_DELETED
         if not away and seen.rescued != (row.vm_state == states.RESCUED):
             yield "is rescued, or its guest is, and not the other"
-        if seen.guests != {row.host: power}:
+        others = {host for move in seen.moves for host in (move.source_host, move.dest_host)}
+        others -= {row.host}
+        if seen.guests != {row.host: power, **dict.fromkeys(others, states.SHUTDOWN)}:
             yield f"should have its guest on {row.host} in power state {power}"
-        if [(claim.host, claim.state) for claim in seen.claims] != [(row.host, "confirmed")]:
+        claims = sorted((claim.host, claim.state) for claim in seen.claims)
+        if claims != sorted((host, "confirmed") for host in {row.host, *others}):
             yield f"should have a confirmed claim on {row.host}"
         if seen.ports != len(json.loads(row.networks)):
             yield "has other ports than it asked for"
 
-    def _take_in_cell(self, cell: str, rows: list[sa.Row], kept: dict[str, list[str]]) -> None:
+    def _take_in_cell(
+        self, cell: str, rows: list[sa.Row], kept: dict[str, list[str]], moves: list[sa.Row]
+    ) -> None:
         for row in rows:
             self.names[row.uuid] = row.display_name
             if row.deleted_at is None:
@@ -200,6 +210,8 @@ class Truth:
             for uuid in uuids:
                 seen = self.of(uuid)
                 setattr(seen, what, getattr(seen, what) + 1)
+        for row in moves:
+            self.of(row.instance_uuid).moves.append(row)
 
     def _take_in_claims(self, claims: list[sa.Row]) -> None:
         for row in claims:
@@ -235,10 +247,14 @@ _CLAIMS = sa.select(
 _API = (api_models.build_requests, api_models.instance_mappings, api_models.cell_mappings)
 
 
-def _cell(session: sa.Connection) -> tuple[list[sa.Row], dict[str, list[str]]]:
-    """Read the instances of a cell, and whose are the other things in it."""
+_MOVES = sa.select(cell_models.migrations).where(cell_models.migrations.c.status.not_in(ENDED))
+
+
+def _cell(session: sa.Connection) -> tuple[list[sa.Row], dict[str, list[str]], list[sa.Row]]:
+    """Read the instances of a cell, whose are the other things in it, and moves under way."""
     rows = session.execute(sa.select(cell_models.instances)).all()
-    return rows, {what: session.scalars(asked).all() for what, asked in _CELL.items()}
+    kept = {what: session.scalars(asked).all() for what, asked in _CELL.items()}
+    return rows, kept, session.execute(_MOVES).all()
 
 
 def _claims(session: sa.Connection) -> list[sa.Row]:

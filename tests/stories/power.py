@@ -27,7 +27,7 @@ def act(cloud, server_id, body):
     answer = requests.post(
         f"{cloud.client.endpoint}/servers/{server_id}/action", json=body, timeout=30
     )
-    assert answer.status_code in (200, 202), answer.text
+    assert answer.status_code in (200, 202, 204), answer.text
     return answer
 
 

@@ -24,7 +24,15 @@ from roost.api.legacy import floating_ips, removed
 from roost.api.locator import ServerLocator, ServerRef, missing
 from roost.api.policy import ADMIN, MEMBER, Rule
 from roost.api.request import Answer, Call
-from roost.api.servers import consoles, delete, locks, operations, rebuild, security_groups
+from roost.api.servers import (
+    consoles,
+    delete,
+    locks,
+    migrate,
+    operations,
+    rebuild,
+    security_groups,
+)
 from roost.api.servers import images as servers_images
 from roost.api.servers.guest_config import password
 from roost.api.servers.server_action import Act, action, body_of, plain
@@ -299,6 +307,7 @@ _ACTIONS: Final = (
 _TABLES: Final = (
     _ACTIONS,
     rebuild.ACTIONS,
+    migrate.ACTIONS,
     servers_images.ACTIONS,
     locks.ACTIONS,
     consoles.ACTIONS,
@@ -310,8 +319,7 @@ ACTIONS: Final = {row.name: row for table in _TABLES for row in table}
 BODY: Final = body_of(ACTIONS.values())
 # Actions of Nova that are not supported here -> the microversion that added them.
 LACKING: Final = {
-    **dict.fromkeys(("resize", "confirmResize", "revertResize"), 1),
-    **dict.fromkeys(("migrate", "os-migrateLive", "evacuate"), 1),
+    **dict.fromkeys(("resize", "os-migrateLive", "evacuate"), 1),
     **dict.fromkeys(("shelve", "shelveOffload", "unshelve"), 1),
 }
 

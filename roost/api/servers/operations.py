@@ -6,7 +6,7 @@ sweeper resends a lost cast. Of two actions that race, one is refused.
 
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from roost import exception, states
@@ -18,7 +18,15 @@ from roost.cells import cell as cells_cell
 from roost.db.cell import guest_config, operations, services
 from roost.db.engine import Session
 from roost.db.types import utcnow
-from roost.objects import ImageMeta, InjectedFile, Instance, InstanceAction, Operation
+from roost.objects import (
+    ImageMeta,
+    InjectedFile,
+    Instance,
+    InstanceAction,
+    Migration,
+    Operation,
+    RequestSpec,
+)
 from roost.operations import kinds
 from roost.operations.kinds import Kind
 from roost.servicegroup.driver import ServiceGroup
@@ -57,12 +65,17 @@ def accept(
     image: ImageMeta | None = None,
     changes: Mapping[str, Any] | None = None,
     files: Sequence[InjectedFile] | None = None,
+    migration: Migration | None = None,
+    spec: RequestSpec | None = None,
+    also: Callable[[Session], None] | None = None,
 ) -> Operation:
     """Begin an operation in the rows of its cell, with a record; ``instance`` of it is set.
 
     :param image: the image that it is about
     :param changes: other columns of the instance to change in the same transaction
     :param files: the guest's new files; None: they stay
+    :param migration: of a move, with the request for its destination
+    :param also: writes more in the same transaction; it may be repeated
     :raises roost.exception.Conflict: when the server's state does not allow the operation, or its
         host is down or too old for it
     """
@@ -72,15 +85,25 @@ def accept(
         raise refused(instance_uuid, kind, instance.vm_state, instance.task_state)
     if instance.host is None and instance.vm_state != states.BUILDING:
         raise exception.Conflict(f"Instance {instance_uuid} is not ready")
-    if instance.host is not None:
-        _check_host(dependencies.service_group, cell, instance, kind)
+    hosts = [instance.host] if migration is None else [migration.source_host, migration.dest_host]
+    for host in filter(None, hosts):
+        _check_host(dependencies.service_group, cell, instance, kind, host)
     record = begun(call, instance_uuid, kind.action)
     operation_uuid = str(uuid.uuid4())
 
     def begin(session: Session) -> Operation:
         operation = operations.start(
-            session, kind, record, uuid=operation_uuid, image=image, changes=changes
+            session,
+            kind,
+            record,
+            uuid=operation_uuid,
+            image=image,
+            changes=changes,
+            migration=migration,
+            spec=spec,
         )
+        if also is not None:
+            also(session)
         if files is not None:
             guest_config.put_files(session, instance_uuid, files)
         return operation
@@ -99,15 +122,34 @@ def accept(
         raise refused(instance_uuid, kind, *state, under_way) from error
 
 
-def _check_host(group: ServiceGroup, cell: Cell, instance: Instance, kind: Kind) -> None:
-    """Make sure that the host of an instance is up, and knows the kind of operation.
+def check(server_ref: ServerRef, kind: Kind) -> None:
+    """Make sure that the server's state, as it was read, allows an operation.
+
+    :func:`accept` does so, too, for a state that has changed meanwhile.
+
+    :raises roost.exception.Conflict: when it does not
+    """
+    instance = server_ref.instance
+    if instance.host is None and instance.vm_state != states.BUILDING:
+        raise exception.Conflict(f"Instance {instance.uuid} is not ready")
+    allowed = instance.vm_state in kind.begins and instance.task_state is None
+    if server_ref.cell is None or not allowed:
+        under_way = None
+        if server_ref.cell is not None:
+            with server_ref.cell.database.read() as session:
+                under_way = operations.find(session, instance.uuid)
+        raise refused(instance.uuid, kind, instance.vm_state, instance.task_state, under_way)
+
+
+def _check_host(group: ServiceGroup, cell: Cell, instance: Instance, kind: Kind, host: str) -> None:
+    """Make sure that a host of an instance is up, and knows the kind of operation.
 
     While no conductor of the cell is up, nobody receives what hosts report: then none is down.
 
     :raises roost.exception.Conflict: with the reason
     """
     with cell.database.read() as session:
-        known = services.list_of_host(session, str(instance.host))
+        known = services.list_of_host(session, host)
     its = next((one for one in known if one.binary == "roost-compute"), None)
     if its is None:
         return
@@ -118,7 +160,8 @@ def _check_host(group: ServiceGroup, cell: Cell, instance: Instance, kind: Kind)
     elif _numbers(its.version or "1.0") < _numbers(kind.since):
         why = "is too old for it: its roost-compute must be upgraded first"
     if why is not None:
-        raise exception.Conflict(f"Cannot '{kind.action}' instance {instance.uuid}: its host {why}")
+        which = "its host" if host == instance.host else f"the host {host}"
+        raise exception.Conflict(f"Cannot '{kind.action}' instance {instance.uuid}: {which} {why}")
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -39,6 +39,7 @@ _OF_REST: Final = {
     states.PAUSED: "PAUSED",
     states.SUSPENDED: "SUSPENDED",
     states.RESCUED: "RESCUE",
+    states.RESIZED: "VERIFY_RESIZE",
     states.ERROR: "ERROR",
     states.SOFT_DELETED: "SOFT_DELETED",
     states.DELETED: "DELETED",

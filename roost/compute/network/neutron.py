@@ -132,12 +132,17 @@ class NeutronDriver:
         )
 
     def allocate(self, context: RequestContext, instance: Instance) -> NetworkInfo:
-        """Allocate the ports, and update the instance's row to spawning."""
+        """Allocate the ports, and update the row of an instance that is built to spawning.
+
+        The row of one that moves is updated by the report of its step.
+        """
         self._plugging.expect(instance.uuid)
         with _failures():
             ports = self._ports.ensure(instance, instance.networks, **self._place(instance))
             info = self._ports.describe(ports)
         info = self.plug(instance, info)
+        if instance.task_state not in states.BUILD_TASKS:
+            return info
         try:
             self._go_on(context, instance, info)
         except exception.NotFound as error:  # it was deleted before these ports existed

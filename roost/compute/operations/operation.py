@@ -16,7 +16,7 @@ from roost.compute.instance_events import InstanceEvents
 from roost.compute.leases import Lease, LostLease
 from roost.compute.virt.driver import Kernel, WatchesSteps
 from roost.context import RequestContext
-from roost.objects import ImageMeta, Instance, Operation
+from roost.objects import ImageMeta, Instance, Migration, NetworkInfo, Operation
 from roost.operations.kinds import Kind
 
 
@@ -30,6 +30,8 @@ class HostOperation:
 
     :param row: as the message has it; once it is taken up, as its row is
     :param password: of the guest's administrator, if the message has one
+    :ivar handover: of a step of a move: what its report gives to the next one, as JSON
+    :ivar network_info: of a step of a move: the interfaces as they are plugged here
     """
 
     host: Host
@@ -39,6 +41,8 @@ class HostOperation:
     lease: Lease
     timeline: InstanceEvents
     password: str | None = None
+    handover: str | None = None
+    network_info: NetworkInfo | None = None
 
     @property
     def uuid(self) -> str:
@@ -67,12 +71,18 @@ class HostOperation:
         """The operation without what is only in its row, for messages."""
         row = self.row
         names = {"uuid": row.uuid, "instance_uuid": row.instance_uuid, "kind": row.kind}
-        return Operation.of(**names, host=self.host.name)
+        return Operation.of(**names, host=self.host.name, step=row.step)
 
     @property
     def instance(self) -> Instance:
         found: Instance | None = self.row.instance
         assert found is not None, f"{self.kind} does not read the instance"
+        return found
+
+    @property
+    def migration(self) -> Migration:
+        found: Migration | None = self.row.migration
+        assert found is not None, f"{self.kind} is no move"
         return found
 
     @property
@@ -115,7 +125,8 @@ class HostOperation:
             raise LostLease(error.message) from error
 
     def __str__(self) -> str:
-        return f"[instance: {self.uuid}] {self.kind}"
+        step = f" ({self.row.step})" if self.row.step else ""
+        return f"[instance: {self.uuid}] {self.kind}{step}"
 
 
 Do = Callable[[HostOperation], None]

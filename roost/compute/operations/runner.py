@@ -14,7 +14,7 @@ from typing import Any, Final
 from roost import exception, states
 from roost.compute.host import Host
 from roost.compute.leases import LostLease
-from roost.compute.operations import power, rebuild, snapshot
+from roost.compute.operations import move, power, rebuild, snapshot
 from roost.compute.operations.operation import Do, HostOperation, Spared
 from roost.compute.virt.driver import VirtDriver
 from roost.context import RequestContext
@@ -42,8 +42,11 @@ def run(operation: HostOperation) -> bool:
     except LostLease as error:
         LOG.info("%s ends without a report: %s", operation, error.message)
         return True
-    if _report(operation, why=why, failed=spoilt) and operation.kind.spoils and why is None:
-        host.note_announced(operation.uuid)
+    if _report(operation, why=why, failed=spoilt) and why is None:
+        if operation.row.step == move.arrive.__name__:
+            host.tracker.built(operation.uuid)
+        if operation.kind.spoils or operation.row.step == move.arrive.__name__:
+            host.note_announced(operation.uuid)
     return True
 
 
@@ -54,7 +57,8 @@ def _try(operation: HostOperation) -> tuple[str | None, bool]:
     """
     spoils = operation.kind.spoils
     try:
-        WORK[operation.kind](operation)
+        step = operation.row.step
+        (WORK[operation.kind] if step is None else move.STEPS[step])(operation)
     except LostLease:
         raise
     except Spared as error:
@@ -83,6 +87,8 @@ def _report(operation: HostOperation, *, why: str | None, failed: bool) -> bool:
         events=list(operation.timeline.events),
         reason=why,
         failed=failed,
+        handover=operation.handover,
+        network_info=operation.network_info,
         **_as_found(host.virt, operation.uuid),
     )
     try:

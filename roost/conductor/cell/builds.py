@@ -20,6 +20,7 @@ from roost.db.cell import (
     identity,
     instances,
     leases,
+    migrations,
     operations,
     ports,
 )
@@ -113,9 +114,15 @@ class BuildProgress:
 
     @retried
     def allocate_networks(self, instance_uuid: str, host: str, attempt: int) -> NetworkInfo:
-        """Create an instance's ports and set the task state to spawning."""
+        """Create an instance's ports and set the task state to spawning.
+
+        An instance that moves keeps its ports, which are bound to this host, and its task state.
+        """
         with self.database.begin() as session:
             instance = instances.get(session, instance_uuid)
+            moves = operations.find_move(session, instance_uuid)
+            if moves is not None and moves.host != host:
+                raise exception.Conflict(f"{instance_uuid} moves, and {moves.host} works on it.")
             info = ports.allocate(
                 session,
                 instance_uuid=instance_uuid,
@@ -123,6 +130,9 @@ class BuildProgress:
                 requests=instance.networks,
                 networks=self.networks,
             )
+            if moves is not None:
+                operations.check(session, moves)
+                return info
             instances.update(
                 session,
                 instance_uuid,
@@ -168,9 +178,14 @@ class BuildProgress:
             ports.free(session, instance_uuid)
 
     def has_task(self, instance_uuid: str, host: str, tasks: Sequence[str]) -> bool:
-        """Return whether an instance is on this host, with one of these task states."""
+        """Return whether an instance is on this host, with one of these task states.
+
+        One that was moving when it was deleted is being deleted on its other host, too.
+        """
         with self.database.read() as session:
-            return instances.has_task(session, instance_uuid, host=host, tasks=tasks)
+            if instances.has_task(session, instance_uuid, host=host, tasks=tasks):
+                return True
+            return states.DELETING in tasks and migrations.was_on(session, instance_uuid, host)
 
     def update(
         self,

@@ -12,8 +12,9 @@ from roost.conductor.cell.liveness import COMPUTE
 from roost.conductor.cell.operation_outcomes import ObservedGuest, OperationOutcomes
 from roost.conductor.cell.reschedule import FailedAttempt, Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
+from roost.conductor.cell.server_moves import ServerMoves, StepReport
 from roost.context import RequestContext
-from roost.db.cell import identity, instances, services
+from roost.db.cell import identity, instances, migrations, services
 from roost.db.cell.leases import HeldLease
 from roost.db.engine import Database, retried
 from roost.objects import (
@@ -28,6 +29,7 @@ from roost.objects import (
     Selection,
     Vif,
 )
+from roost.operations import kinds
 from roost.rpc.serializer import backported
 
 
@@ -45,6 +47,7 @@ class CellConductorManager:
         rescheduling: Rescheduling,
         deletion: Deletion,
         outcomes: OperationOutcomes,
+        moves: ServerMoves,
         interfaces: Interfaces,
         filterings: HostSecurityGroups,
         lease_seconds: float,
@@ -54,6 +57,7 @@ class CellConductorManager:
         self._rescheduling = rescheduling
         self._deletion = deletion
         self._outcomes = outcomes
+        self._moves = moves
         self._interfaces = interfaces
         self._filterings = filterings
         self._lease_seconds = lease_seconds
@@ -214,7 +218,7 @@ class CellConductorManager:
 
     def list_instances(self, context: RequestContext, *, host: str) -> list[Instance]:
         with self._database.read() as session:
-            return instances.list_on_host(session, host)
+            return instances.list_on_host(session, host) + migrations.list_elsewhere(session, host)
 
     def locate_instances(
         self,
@@ -232,6 +236,10 @@ class CellConductorManager:
         return self._progress.has_task(instance_uuid, host, tasks)
 
     def begin_operation(self, context: RequestContext, *, operation: Operation) -> Operation | None:
+        steps = kinds.get(operation.kind).steps
+        begins_move = bool(steps) and steps[0].undo is not None and operation.step == steps[0].name
+        if begins_move and not self._moves.keep_claim(context, operation):
+            return None
         return self._outcomes.take_up(operation, seconds=self._lease_seconds)
 
     def advance_operation(
@@ -249,9 +257,14 @@ class CellConductorManager:
         vm_state: str | None = None,
         reason: str | None = None,
         failed: bool = False,
+        handover: str | None = None,
+        network_info: NetworkInfo | None = None,
     ) -> None:
         found = ObservedGuest(operation.host, power_state, vm_state, events, reason, failed)
-        self._outcomes.end(operation, found)
+        if operation.step is None:
+            self._outcomes.end(operation, found)
+        else:
+            self._moves.end_step(context, operation, StepReport(found, handover, network_info))
 
     def report_power(
         self,

@@ -27,6 +27,7 @@ from roost.db.cell import (
     instance_locations,
     instances,
     left_behind,
+    migrations,
     operations,
 )
 from roost.db.cell.operations import OverdueOperation
@@ -99,7 +100,7 @@ class OperationOutcomes:
     def take_up(self, operation: Operation, *, seconds: float) -> Operation | None:
         """Give a host a lease on its operation; None: it is over, or another host's.
 
-        Its image and its instance come with it, if the kind reads them.
+        Its image, its instance and its migration come with it, if the kind reads them.
 
         :param seconds: the length of the lease
         """
@@ -111,11 +112,14 @@ class OperationOutcomes:
         with self.database.begin() as session:
             if not operations.take_up(session, operation, until=until):
                 return None
-            if not kinds.get(operation.kind).reads_instance:
+            kind = kinds.get(operation.kind)
+            if not kind.reads_instance and not kind.steps:
                 return operation
             found = operations.find(session, operation.instance_uuid)
             if found is not None:
                 found.instance = guest_config.get_instance(session, found.instance_uuid)
+            if found is not None and kind.steps:
+                found.migration = migrations.unfinished(session, found.instance_uuid)
             return found
 
     @retried
@@ -157,7 +161,7 @@ class OperationOutcomes:
                 operations.check(session, operation)
                 actions.add_to_operation(session, operation.uuid, found.events)
                 return
-            own = {"instance_uuid": uuid, "host": found.host, "kind": kind.name}
+            own = {"instance_uuid": uuid, "host": found.host, "kind": kind.name, "step": None}
             operations.end(
                 session, operation.uuid, found.events, expected=own, message=found.reason
             )
@@ -274,11 +278,14 @@ def _after(kind: Kind, found: ObservedGuest) -> dict[str, Any]:
 
 
 def _by_itself(found: ObservedGuest, before: str) -> dict[str, Any]:
-    """Return the changes of a row without a task; a soft-deleted server stays so with a guest."""
+    """Return the changes of a row without a task.
+
+    One that is soft-deleted, or waits for a confirmation, stays so while it has a guest.
+    """
     if found.power_state is None:
         return {"vm_state": states.ERROR, "power_state": states.NOSTATE}
     changes: dict[str, Any] = {"power_state": found.power_state}
-    if found.vm_state in (None, before) or before == states.SOFT_DELETED:
+    if found.vm_state in (None, before) or before in (states.SOFT_DELETED, states.RESIZED):
         return changes
     return changes | {"vm_state": found.vm_state}
 

@@ -16,6 +16,7 @@ from roost.conductor.cell.delete import Deletion
 from roost.conductor.cell.operation_outcomes import OperationOutcomes
 from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
+from roost.conductor.cell.server_moves import ServerMoves
 from roost.context import RequestContext, current, project_context
 from roost.db.cell import builds, leases, left_behind, operations, stale_tasks
 from roost.db.cell.leases import ExpiredLease
@@ -124,10 +125,13 @@ class Operations:
     """
 
     outcomes: OperationOutcomes
+    moves: ServerMoves
 
     def host_is_up(self, operation: OverdueOperation) -> None:
         kind = kinds.get(operation.kind)
-        if kind.once is not None:
+        if kind.steps:
+            self.moves.host_is_up(operation)
+        elif kind.once is not None:
             self.outcomes.abandon(operation, kind.once)
         elif operation.tries >= kind.tries and not kind.insists:
             why = f"The host of the server did not do it: it was sent there {kind.tries + 1} times."
@@ -136,6 +140,9 @@ class Operations:
             self.outcomes.resend(operation)
 
     def host_is_down(self, operation: OverdueOperation) -> None:
+        if kinds.get(operation.kind).steps:
+            self.moves.host_is_down(operation)
+            return
         action = kinds.get(operation.kind).action
         why = f"The host of the server went down during the action: {action}."
         self.outcomes.abandon(operation, why)

@@ -8,27 +8,36 @@ import sqlalchemy as sa
 from roost.db.cell import models
 from roost.db.engine import Session
 from roost.db.spans import Which, within
+from roost.objects.migration import ENDED
 
 _c = models.instances.c
+_moves = models.migrations.c
 _ports = models.ports
 
 
 class LiveRow(NamedTuple):
-    """An instance that is not marked as deleted."""
+    """An instance that is not marked as deleted; ``other_host``: it moves from or to that one."""
 
     uuid: str
     host: str | None
     vm_state: str
     task_state: str | None
     turns: int
+    other_host: str | None = None
 
 
 _SHOWN = (_c.uuid, _c.host, _c.vm_state, _c.task_state, _c.turns)
+_OTHER = sa.case((_moves.source_host == _c.host, _moves.dest_host), else_=_moves.source_host)
 
 
 def list_live(session: Session, which: Which) -> list[LiveRow]:
     """Return live instances."""
-    query = sa.select(*_SHOWN).where(within(_c.uuid, which), _c.deleted_at.is_(None))
+    unfinished = (_moves.instance_uuid == _c.uuid) & _moves.status.not_in(ENDED)
+    query = (
+        sa.select(*_SHOWN, _OTHER)
+        .join_from(models.instances, models.migrations, unfinished, isouter=True)
+        .where(within(_c.uuid, which), _c.deleted_at.is_(None))
+    )
     return [LiveRow(*row) for row in session.execute(query)]
 
 

@@ -6,10 +6,10 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from roost.db import wire
-from roost.db.cell import models
+from roost.db.cell import migrations, models
 from roost.db.engine import Session
 from roost.objects import Flavor, ImageMeta, InstanceLocation
-from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE, UNKNOWN
+from roost.objects.host import DELETED, ELSEWHERE, HERE, MOVING, NOWHERE, UNKNOWN
 
 _c = models.instances.c
 _AT_ONCE: Final = 1000  # rows that one statement names
@@ -32,6 +32,10 @@ def look(
     if and_others_here:
         here = sa.select(*_COLUMNS).where(_c.host == host, _c.deleted_at.is_(None))
         found |= {row.uuid: _seen_from(host, row) for row in session.execute(here)}
+    if any(location.place == ELSEWHERE for location in found.values()):
+        for uuid in found.keys() & migrations.on_host(session, host).keys():
+            if found[uuid].place == ELSEWHERE:
+                found[uuid].place = MOVING
     return list(found.values())
 
 

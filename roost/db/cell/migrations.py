@@ -10,15 +10,16 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from roost import exception
+from roost import exception, states
 from roost.db import ordering, wire
-from roost.db.cell import models
+from roost.db.cell import instances, left_behind, models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.ordering import Sort
 from roost.db.types import database_now
-from roost.objects import Migration
+from roost.objects import Instance, Migration
 from roost.objects.migration import ENDED
+from roost.operations.kinds import DESTINATION, SOURCE
 
 NEWEST_FIRST: Final = (Sort("created_at", descending=True), Sort("uuid", descending=True))
 _table = models.migrations
@@ -64,7 +65,7 @@ def get(session: Session, uuid: str) -> Migration:
 def unfinished(session: Session, instance_uuid: str) -> Migration | None:
     """Return the migration by which an instance has places on two hosts."""
     mine = (_c.instance_uuid == instance_uuid, _c.status.not_in(ENDED))
-    row = session.execute(sa.select(_table).where(*mine)).one_or_none()
+    row = session.execute(sa.select(_table).where(*mine).order_by(_c.id.desc()).limit(1)).first()
     return None if row is None else _as_migration(row)
 
 
@@ -80,6 +81,56 @@ def update(
     values = {**_as_row(changes), "updated_at": database_now()}
     if session.execute(sa.update(_table).where(*mine).values(values)).rowcount == 0:
         raise exception.Conflict(f"The migration {uuid} is not {' or '.join(expected)}.")
+
+
+def end(session: Session, instance_uuid: str, *, status: str, stays_on: str | None) -> str | None:
+    """End the migration of an instance that has one; return the host with what it leaves behind.
+
+    That host is noted as one that may have a guest of the instance.
+
+    :param stays_on: the host of the instance's row
+    """
+    found = unfinished(session, instance_uuid)
+    if found is None:
+        return None
+    update(session, found.uuid, {"status": status}, expected=[found.status])
+    left = found.host_at(DESTINATION if stays_on == found.source_host else SOURCE)
+    left_behind.note(session, instance_uuid, left)
+    return left
+
+
+def was_on(session: Session, instance_uuid: str, host: str) -> bool:
+    """Return whether an instance was deleted, or is being, that has moved from or to a host."""
+    instance = models.instances.c
+    gone = sa.or_(instance.task_state == states.DELETING, instance.deleted_at.is_not(None))
+    query = (
+        sa.select(_c.id)
+        .join(models.instances, instance.uuid == _c.instance_uuid)
+        .where(_c.instance_uuid == instance_uuid, gone)
+        .where(sa.or_(_c.source_host == host, _c.dest_host == host))
+    )
+    return session.execute(query).first() is not None
+
+
+def on_host(session: Session, host: str) -> dict[str, Migration]:
+    """Return the unfinished migrations from and to a host, by instance."""
+    here = (sa.or_(_c.source_host == host, _c.dest_host == host), _c.status.not_in(ENDED))
+    rows = session.execute(sa.select(_table).where(*here))
+    return {row.instance_uuid: _as_migration(row) for row in rows}
+
+
+def list_elsewhere(session: Session, host: str) -> list[Instance]:
+    """Return the instances that move from or to a host, and whose rows name the other one.
+
+    Each has the flavor and the place that it has on this host.
+    """
+    found = []
+    for uuid, migration in on_host(session, host).items():
+        instance = instances.find(session, uuid)
+        if instance is not None and instance.host != host:
+            side = SOURCE if migration.source_host == host else DESTINATION
+            found.append(migration.instance_at(side, instance))
+    return found
 
 
 def position(session: Session, uuid: str) -> list[Any] | None:

@@ -125,7 +125,9 @@ builds = sa.Table(
 )
 
 # An operation under way on an instance. The row is deleted when the operation ends; its action in
-# the history has its uuid. ``tries``: how often it was sent to the host again.
+# the history has its uuid. ``tries``: how often it was sent to the host again. Of a move: the step
+# of its host, the request for its destination, JSON of what that has prepared, and why the move is
+# being undone.
 operations = sa.Table(
     "operations",
     metadata,
@@ -133,7 +135,11 @@ operations = sa.Table(
     sa.Column("instance_uuid", Uuid, nullable=False, unique=True),
     sa.Column("kind", sa.String(32), nullable=False),
     sa.Column("host", sa.String(255), nullable=False, index=True),
+    sa.Column("step", sa.String(32)),
     sa.Column("image", LongText),
+    sa.Column("spec", LongText),
+    sa.Column("handover", LongText),
+    sa.Column("reason", sa.Text),
     sa.Column("request_id", sa.String(64), nullable=False),
     sa.Column("tries", sa.Integer, nullable=False, default=0),
     sa.Column("lease_until", UtcDateTime),  # None: its host has not begun it
@@ -152,9 +158,11 @@ migrations = sa.Table(
     sa.Column("status", sa.String(32), nullable=False),
     sa.Column("source_host", sa.String(255), nullable=False, index=True),
     sa.Column("source_node", sa.String(255), nullable=False),
+    sa.Column("source_zone", sa.String(255)),
     sa.Column("source_place", LongText),
     sa.Column("dest_host", sa.String(255), index=True),
     sa.Column("dest_node", sa.String(255)),
+    sa.Column("dest_zone", sa.String(255)),
     sa.Column("dest_ip", sa.String(64)),
     sa.Column("dest_place", LongText),
     sa.Column("old_flavor", LongText, nullable=False),

@@ -2,6 +2,7 @@
 
 An instance has at most one. Its task state says how far it is; both change in one transaction. The
 history of the operation is the action that has its uuid, so no end of one reaches another's action.
+The row of a move names the step that is under way, and the host that does it.
 
 The host that works on it renews its lease. An operation whose lease has expired is taken over by
 one sweep, which holds a lease of its own meanwhile. All times are by the clock of the database.
@@ -19,12 +20,26 @@ from roost.db.cell import actions, images, instances, models
 from roost.db.cell.stale_tasks import is_stale_operation
 from roost.db.engine import Session
 from roost.db.types import UtcDateTime, database_now
-from roost.objects import ImageMeta, InstanceAction, InstanceActionEvent, Operation
-from roost.operations.kinds import KINDS, Kind
+from roost.objects import (
+    ImageMeta,
+    InstanceAction,
+    InstanceActionEvent,
+    Migration,
+    Operation,
+    RequestSpec,
+)
+from roost.operations.kinds import DESTINATION, KINDS, SOURCE, Kind, MoveStep
+from roost.states import RESIZED
 
 _table = models.operations
 _c = _table.c
-NAMES: Final = ("uuid", "instance_uuid", "kind", "host")  # what messages say of an operation
+NAMES: Final = (
+    "uuid",
+    "instance_uuid",
+    "kind",
+    "host",
+    "step",
+)  # what messages say of an operation
 _AT_ONCE: Final = 500  # rows that one sweep takes
 # Kinds that may begin while another operation is under way, which ends then.
 _PREEMPTING: Final = {kind.gives_way for kind in KINDS.values()} | {
@@ -41,6 +56,7 @@ class OverdueOperation(NamedTuple):
     request_id: str
     kind: str
     host: str
+    step: str | None
     tries: int
     lease_until: datetime.datetime
 
@@ -53,12 +69,16 @@ def start(
     uuid: str,
     image: ImageMeta | None = None,
     changes: Mapping[str, Any] | None = None,
+    migration: Migration | None = None,
+    spec: RequestSpec | None = None,
 ) -> Operation:
     """Begin an operation on the host of an instance, with its action; return both rows.
 
     :param uuid: of the operation; the same again changes nothing
     :param image: the image that it is about
     :param changes: other columns of the instance to change in the same transaction
+    :param migration: of a move, which begins with its first step on the host of that
+    :param spec: the request for the destination of a move
     :raises roost.exception.Conflict: when the instance is on no host, or its state does not allow
         the operation; its details have the state that was ``found`` then
     :raises roost.exception.NotFound: when the instance is deleted
@@ -69,7 +89,7 @@ def start(
     )
     if is_new:  # else an earlier try was committed
         task = {**(changes or {}), "task_state": kind.first}
-        instances.update(session, instance_uuid, task, expected={})
+        instances.update(session, instance_uuid, task, expected=_before(kind, migration))
     instance = instances.get(session, instance_uuid)
     if instance.host is None:
         raise exception.Conflict(f"Instance {instance_uuid} is not ready")
@@ -78,21 +98,42 @@ def start(
         "instance_uuid": instance_uuid,
         "kind": kind.name,
         "host": instance.host,
+        "step": None,
         "request_id": record.request_id,
     }
+    if migration is not None:
+        step = kind.steps[0]
+        row |= {"host": migration.host_at(step.at), "step": step.name}
     if is_new:
         if kind.name in _PREEMPTING:
             why = f"It was ended by another action: {kind.action}."
             preempt(session, instance_uuid, why)
-        more = {"image": wire.dump(image), "created_at": database_now()}
+        more = {"image": wire.dump(image), "spec": wire.dump(spec), "created_at": database_now()}
         session.execute(sa.insert(_table).values(**row, **more))
     named = {name: row[name] for name in NAMES}
     return Operation.of(**named, image=image, instance=instance)
 
 
+def _before(kind: Kind, migration: Migration | None) -> dict[str, Any]:
+    """Return what the row of an instance must have, beside a state that allows the operation.
+
+    A move begins on the host that it names, and may come back to its first task.
+    """
+    if migration is None:
+        return {}
+    has_moved = RESIZED in kind.begins
+    host = migration.host_at(DESTINATION if has_moved else SOURCE)
+    return {"task_state": None, "host": host}
+
+
 def find(session: Session, instance_uuid: str) -> Operation | None:
     """Return the operation that is under way on an instance."""
     return _one(session, _c.instance_uuid == instance_uuid)
+
+
+def find_move(session: Session, instance_uuid: str) -> Operation | None:
+    """Return the move that is under way on an instance."""
+    return _one(session, _c.instance_uuid == instance_uuid, _c.step.is_not(None))
 
 
 def take_up(session: Session, operation: Operation, *, until: datetime.datetime) -> bool:
@@ -116,6 +157,11 @@ def check(session: Session, operation: Operation) -> None:
     mine = sa.select(_c.uuid).where(*_is(operation)).with_for_update()
     if session.execute(mine).first() is None:
         raise _is_over(operation.uuid)
+
+
+def is_under_way(session: Session, operation: Operation) -> bool:
+    """Return whether an operation is under way on its host, and in its step, if it has one."""
+    return session.execute(sa.select(_c.uuid).where(*_is(operation))).first() is not None
 
 
 def _is(operation: Operation) -> list[sa.ColumnElement[bool]]:
@@ -156,6 +202,44 @@ def preempt(session: Session, instance_uuid: str, why: str) -> None:
     row = session.execute(sa.select(_c.uuid).where(_c.instance_uuid == instance_uuid)).one_or_none()
     if row is not None:
         end(session, row.uuid, [], expected={}, message=why)
+
+
+def go_on(
+    session: Session,
+    operation: Operation,
+    step: MoveStep,
+    events: Sequence[InstanceActionEvent],
+    *,
+    host: str,
+    seconds: float,
+    **values: str | None,
+) -> None:
+    """Write the next step of a move into its row. The instance's row is changed before.
+
+    :param operation: as it was, and as its row has to be
+    :param host: does the step
+    :param seconds: until when it must have begun it
+    :param values: other columns to change
+    :raises roost.exception.Conflict: when it is over, or in another step
+    """
+    until = clock.now(session) + datetime.timedelta(seconds=seconds)
+    begun = {"host": host, "step": step.name, "tries": 0}
+    mine = sa.update(_table).where(*_is(operation))
+    if session.execute(mine.values(**begun, lease_until=until, **values)).rowcount == 0:
+        raise _is_over(operation.uuid)
+    actions.add_to_operation(session, operation.uuid, events)
+
+
+def spec_of(session: Session, operation: Operation) -> RequestSpec | None:
+    """Return the request for the destination of a move; None: it is over, or in another step."""
+    found: RequestSpec | None = wire.load(session.scalar(sa.select(_c.spec).where(*_is(operation))))
+    return found
+
+
+def reason(session: Session, uuid: str) -> str | None:
+    """Return why a move is being undone; None: it is not."""
+    found: str | None = session.scalar(sa.select(_table.c.reason).where(_c.uuid == uuid))
+    return found
 
 
 def waits_for_image(session: Session, instance_uuid: str, image_id: str) -> bool:

@@ -199,7 +199,8 @@ _BY_NOUN = {  # names of rules, by the role that is enough
     "os_compute_api:servers": {
         "reader": "index detail show",
         "administrator": "allow_all_filters",
-        "member": "create update delete start stop reboot rebuild create_image trigger_crash_dump",
+        "member": "create update delete start stop reboot rebuild create_image trigger_crash_dump "
+        "confirm_resize revert_resize",
     },
     "os_compute_api:servers:index": {"administrator": "get_all_tenants"},
     "os_compute_api:servers:show": {"administrator": "host_status"},
@@ -269,6 +270,8 @@ _BY_NOUN = {  # names of rules, by the role that is enough
     "os_compute_api:os-quota-class-sets": {"administrator": "show update"},
     "os_compute_api:os-simple-tenant-usage": {"administrator": "list", "reader": "show"},
     "os_compute_api:os-instance-usage-audit-log": {"administrator": "list show"},
+    "os_compute_api:os-migrate-server": {"manager": "migrate"},
+    "os_compute_api:os-migrate-server:migrate": {"administrator": "host"},
     "os_compute_api:os-migrations": {"manager": "index"},
     "os_compute_api:os-migrations:index": {"administrator": "all_projects host"},
     "os_compute_api:servers:migrations": {"manager": "index", "administrator": "show"},

@@ -15,14 +15,14 @@ from roost.cells import cell
 from roost.context import admin_context
 from roost.db.api import cells
 from roost.db.api import soft_delete as mappings
-from roost.db.cell import models, operations, ports, services
+from roost.db.cell import instances, migrations, models, operations, ports, services
 from roost.networks import LocalNetwork
 from roost.objects import CellMapping, NetworkRequest
 from roost.standalone.networking import LocalNetworking
 from roost.standalone.tables import ROUTES
 from tests import api_harness
 from tests.api_harness import count_statements
-from tests.builders import CELL1, CELL2, a_uuid
+from tests.builders import CELL1, CELL2, a_migration, a_uuid
 from tests.functional.api.sample_bodies import BODIES
 from tests.functional.api.sample_requests import say_that_it_is_up
 
@@ -55,6 +55,8 @@ BEGINS = {
     "resume": states.SUSPENDED,
     "unrescue": states.RESCUED,
     "restore": states.SOFT_DELETED,
+    "confirmResize": states.RESIZED,
+    "revertResize": states.RESIZED,
 }  # and all others when a server is active
 NOBODY_HAS = {
     "os-getRDPConsole": "Hyper-V's",
@@ -168,6 +170,10 @@ def _put(world, uuid, state):
         of_it = sa.update(models.instances).where(models.instances.c.uuid == uuid)
         session.execute(of_it.values(vm_state=state, task_state=None))
         operations.preempt(session, uuid, "It has ended.")
+        if state == states.RESIZED:
+            host = instances.get(session, uuid).host
+            moved = a_migration(instance_uuid=uuid, source_host="h9", dest_host=host)
+            migrations.create(session, moved)
 
 
 def _cost(world, request, body, minor, state):

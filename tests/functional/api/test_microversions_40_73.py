@@ -204,6 +204,15 @@ def test_2_55_flavors_have_a_description(client):
         assert fields(55, told(client, _FLAVORS + path, *keys)) == (set(), {"description"})
 
 
+def test_2_56_a_migration_may_name_its_host(shared):
+    def migrate(version):
+        path = f"/v2.1/servers/{active(shared).uuid}/action"
+        body = {"migrate": {"host": "new-host"}}
+        return shared.client.post(path, body, version=version, token="admin")
+
+    assert statuses(56, migrate) == (400, 202)
+
+
 def test_2_57_there_are_no_files_in_servers_quotas_and_limits(shared, client):
     assert statuses(57, create(shared, personality=[])) == (202, 400)
     assert statuses(57, _acting(shared, _rebuild(personality=[]))) == (202, 400)

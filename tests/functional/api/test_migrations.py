@@ -10,11 +10,10 @@ from roost.api.dependencies import ApiOptions
 from roost.api.middleware import NoAuth
 from roost.db.api import flavors
 from roost.db.cell import migrations, models
-from roost.objects import Migration
 from roost.objects.migration import CONFIRMED, ENDED, FINISHED, MIGRATING
 from tests import api_harness
 from tests.api_harness import ADMIN, ALICE
-from tests.builders import CELL1, CELL2, NOW, a_flavor, a_uuid
+from tests.builders import CELL1, CELL2, NOW, a_flavor, a_migration, a_uuid
 
 PATH = "/v2.1/os-migrations"
 NEWEST = "2.80"
@@ -43,22 +42,15 @@ def migrate(world):
     ages = iter(range(1000))
 
     def migrate(cell_uuid=CELL1, *, updated_at=None, **values):
-        made = Migration.of(
+        made = a_migration(
             **{
-                "uuid": a_uuid(),
-                "instance_uuid": a_uuid(),
                 "migration_type": "resize",
                 "status": MIGRATING,
-                "source_host": "h1",
                 "source_node": "n1",
-                "dest_host": "h2",
                 "dest_node": "n2",
                 "dest_ip": "192.0.2.2",
-                "old_flavor": a_flavor(),
                 "new_flavor": a_flavor(flavorid="gone"),
-                "request_id": "req-1",
                 "user_id": "alice",
-                "project_id": "project",
                 **values,
             }
         )

@@ -11,6 +11,7 @@ from roost.conductor.cell.delete import Deletion
 from roost.conductor.cell.operation_outcomes import OperationOutcomes
 from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
+from roost.conductor.cell.server_moves import ServerMoves
 from roost.conductor.cell.sweeper import CellSweeper
 from roost.conductor.super.boot_service import BootService
 from roost.conductor.super.soft_delete import SoftDeletes
@@ -139,6 +140,11 @@ class CellWorld:
     filters: bool = False
     context: object = dataclasses.field(default_factory=a_context)
 
+    @property
+    def moves(self):
+        compute = Compute(self.bus)
+        return ServerMoves("conductor1", self.database, self.scheduler, compute, seconds=30)
+
     def sweeper(self, *, lease_seconds=-1):
         """A sweeper of this cell, which finds ``down`` to be the hosts that are."""
         compute = Compute(self.bus)
@@ -148,7 +154,7 @@ class CellWorld:
             self.database,
             sweeper.Builds(self.database, self.rescheduling, patience=3),
             sweeper.Deletes(self.deletion, compute, filterings),
-            sweeper.Operations(outcomes),
+            sweeper.Operations(outcomes, self.moves),
             surely_down=lambda _hosts: self.down,
             lease_seconds=lease_seconds,
         )

@@ -75,7 +75,12 @@ def told(cell):
 @pytest.mark.parametrize(
     "task",
     sorted(
-        {state.task for state in MOVES if state.task not in OF_TASK or not OF_TASK[state.task].once}
+        {
+            state.task
+            for state in MOVES
+            if state.task not in OF_TASK
+            or not (OF_TASK[state.task].once or OF_TASK[state.task].steps)
+        }
         - {None}
     ),
 )
@@ -233,6 +238,7 @@ RESTING = [
     (before.vm, before.task)
     for before in MOVES
     if before.task in OF_TASK and before.task not in (*SOFT_DELETE.tasks, *RESTORE.tasks)
+    if not OF_TASK[before.task].steps
 ]
 REBUILDS = [each for each in RESTING if each[1] in REBUILD.tasks]
 TOLD = [each for each in RESTING if OF_TASK[each[1]].once is None]

@@ -4,6 +4,7 @@ from roost import states
 from roost.operations.kinds import (
     CREATE_BACKUP,
     CREATE_IMAGE,
+    MIGRATE,
     OF_TASK,
     REBUILD,
     RESTORE,
@@ -13,7 +14,8 @@ from roost.operations.moves import MOVES, RESETS, may_follow
 from roost.states import State
 
 PUT_AWAY = (*SOFT_DELETE.tasks, *RESTORE.tasks)
-TASKS = [task for task in OF_TASK if task not in PUT_AWAY]
+OF_MOVES = {task for task, kind in OF_TASK.items() if kind.steps}
+TASKS = [task for task in OF_TASK if task not in (*PUT_AWAY, *OF_MOVES)]
 
 
 def test_every_move_leads_to_a_state_of_the_table():
@@ -30,7 +32,7 @@ def test_nothing_comes_back_from_deletion():
     ending = [state for state in MOVES if state.task == states.DELETING]
     assert {state.vm for state in ending} == {
         *("building", "active", "paused", "suspended", "stopped", "rescued", "error"),
-        "soft-delete",
+        *("resized", "soft-delete"),
     }
     for state in ending:
         assert MOVES[state] == {state, State(states.DELETED)}
@@ -48,12 +50,13 @@ def test_a_server_becomes_active_after_its_guest_was_spawned_or_a_task_or_went_o
     restored = State(states.SOFT_DELETED, states.RESTORING)
     spawned = State(states.BUILDING, states.SPAWNING)
     found_again = State(states.ERROR)
-    assert before == {spawned, restored, found_again, *_under_tasks(), *went_on}
+    moved = {state for state in MOVES if state.task in OF_MOVES and state.vm != states.STOPPED}
+    assert before == {spawned, restored, found_again, *_under_tasks(), *went_on, *moved}
 
 
 def test_whatever_is_done_to_a_server_it_can_be_put_away_unless_it_is_none_or_in_error():
-    refused = (states.BUILDING, states.ERROR, states.DELETED)
-    ending = (states.DELETING, states.SOFT_DELETING)
+    refused = (states.BUILDING, states.ERROR, states.RESIZED, states.DELETED)
+    ending = (states.DELETING, states.SOFT_DELETING, *OF_MOVES)
     for state in MOVES:
         if state.task not in ending:
             away = State(state.vm, states.SOFT_DELETING)
@@ -87,8 +90,24 @@ def test_what_an_administrator_may_declare_is_active_or_error_but_not_of_builds_
     assert set().union(*RESETS.values()) == {State(states.ACTIVE), State(states.ERROR)}
     others = set(MOVES) - set(RESETS)
     ending = {states.DELETING, *PUT_AWAY}
-    assert {s.task for s in others} == {*states.BUILD_TASKS, *ending, None}
-    assert {s.vm for s in others if s.task is None} == {states.DELETED, states.SOFT_DELETED}
+    assert {s.task for s in others} == {*states.BUILD_TASKS, *ending, *OF_MOVES, None}
+    assert {s.vm for s in others if s.task is None} == {
+        *(states.DELETED, states.SOFT_DELETED, states.RESIZED)
+    }
+
+
+def test_a_move_ends_where_it_began_or_where_it_leads_and_only_a_delete_cuts_it_short():
+    for vm in (states.ACTIVE, states.STOPPED):
+        others = {
+            *map(State, (vm, states.RESIZED, states.ERROR, states.DELETED)),
+            State(vm, states.DELETING),
+        }
+        for task in MIGRATE.tasks:
+            assert MOVES[State(vm, task)] == others | {State(vm, t) for t in MIGRATE.tasks}
+    assert {after.task for after in MOVES[State(states.RESIZED)]} == {
+        *(states.RESIZE_CONFIRMING, states.RESIZE_REVERTING, states.DELETING, None)
+    }
+    assert State(states.ERROR) not in MOVES[State(states.RESIZED)]
 
 
 def test_a_task_ends_as_the_guest_is_found_or_where_it_began():

@@ -61,6 +61,7 @@ _OWN_STEPS: Final = (
     "destroy",
     "snapshot",
     "migrate",
+    "arrive",
 )  # these fail inside the driver, not before a step
 
 
@@ -284,6 +285,51 @@ class FakeDriver:
             self._faults.strike("interface")
             self._write(uuid, self.contents(uuid) | {"interfaces": interfaces})
 
+    def prepare_arrival(self, instance: Instance) -> str:
+        """Reserve a file in the folder of guests; hosts of one rig access each other's folders."""
+        if self.exists(instance.uuid):
+            raise exception.Conflict(f"The guest {instance.uuid} is on this host.")
+        self._faults.strike("prepare")
+        room = self._room(instance.uuid)
+        room.parent.mkdir(parents=True, exist_ok=True)
+        room.write_text("{}")
+        return json.dumps({"file": str(room)})
+
+    def discard_arrival(self, uuid: str) -> None:
+        self._room(uuid).unlink(missing_ok=True)
+
+    def send(self, uuid: str, room: str) -> None:
+        guest, file = self.contents(uuid), pathlib.Path(json.loads(room)["file"])
+        self._faults.strike("migrate")
+        if not file.exists():
+            raise exception.NotFound(f"There is no room for the guest {uuid} any more.")
+        partial = file.with_suffix(".part")
+        partial.write_text(json.dumps(guest))
+        partial.replace(file)
+
+    def arrive(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        *,
+        network_info: NetworkInfo,
+        placement: GuestPlacement,
+        config_drive: pathlib.Path | None,
+        runs: bool,
+    ) -> None:
+        uuid, room = instance.uuid, self._room(instance.uuid)
+        self._faults.strike("arrive")
+        if room.exists():
+            sent = json.loads(room.read_text())
+            own = _described(instance, None, network_info) | _placed(placement)
+            guest = {**sent, **own, "image": sent.get("image"), "power_state": states.SHUTDOWN}
+            self._keep_drive(uuid, config_drive)
+            self._write(uuid, guest)
+            room.unlink()
+        self.contents(uuid)
+        if runs:
+            self.power_on(uuid)
+
     def departures(self) -> FakeMigrationSources:
         return self._departures
 
@@ -344,6 +390,10 @@ class FakeDriver:
             kept.unlink(missing_ok=True)
         else:
             shutil.copy(drive, kept)  # with its permissions
+
+    def _room(self, uuid: str) -> pathlib.Path:
+        """Return the path of the file in which a guest arrives."""
+        return self._file(uuid).with_suffix(".room")
 
     def _file(self, uuid: str) -> pathlib.Path:
         return self._guests / f"{uuids.UUID(uuid)}.json"

@@ -16,14 +16,16 @@ begin      before the host asks its cell whether the instance is still wanted
 claim      before the host claims resources
 network    before the host requests ports
 image      before the host fetches the image
-prepare    in the driver, before anything of the guest exists
+prepare    in the driver, before anything of the guest exists there
 spawn      in the driver, when half of the guest exists
 announce   when the guest runs, before the host reports it to the cell
 destroy    in the driver, before a guest is removed
 power      in the driver, before a guest is stopped, started, paused, rescued and so on
 snapshot   in the driver, before the disk of a guest is read
 interface  in the driver, before an interface is attached to a guest, or detached
-migrate    in the driver of the source, before each of 16 parts of a guest's memory is copied
+migrate    in the driver of the source, before each of 16 parts of a guest's memory is copied, or
+           before the disks of a stopped guest are
+arrive     in the driver of the destination, before a guest is created around disks that arrived
 =========  =====================================================================================
 
 =========  =====================================================================================
@@ -58,7 +60,7 @@ from roost import exception
 LOG = logging.getLogger(__name__)
 STEPS: Final = (
     *("begin", "claim", "network", "image", "prepare", "spawn", "announce"),
-    *("destroy", "power", "snapshot", "interface", "migrate"),
+    *("destroy", "power", "snapshot", "interface", "migrate", "arrive"),
 )
 KINDS: Final = ("reschedulable", "final", "crash")
 

@@ -123,6 +123,17 @@ def test_another_host_takes_the_port_along(neutron, driver, conductor, instance)
     assert [port.binding_host_id for port in ports(neutron)] == ["h2"]
 
 
+def test_the_ports_of_a_server_that_moves_go_along_and_its_row_waits_for_the_report(
+    driver, neutron, conductor, instance
+):
+    before = driver.allocate(a_context(), instance)
+    instance.vm_state, instance.task_state = states.ACTIVE, states.RESIZE_FINISH
+    after = a_driver(neutron, conductor, host="h2").allocate(a_context(), instance)
+    assert [vif.id for vif in after.vifs] == [vif.id for vif in before.vifs]
+    assert [port.binding_host_id for port in ports(neutron)] == ["h2"]
+    assert instance.task_state == states.RESIZE_FINISH
+
+
 def test_the_port_of_a_user_is_taken_and_let_go_as_it_was(neutron, driver, conductor):
     port = given(neutron, binding_profile={"physical": "1"})
     instance = wanted({"network_id": port.network_id, "port_id": port.id})

@@ -1,0 +1,368 @@
+"""Moves of servers between hosts: each step is the work of one host, and this decides the next one.
+
+Before: the scheduler has claimed the destination beside the source, and the API has written the
+operation with its first step, and the migration, and cast to the first host. A host ends its step
+by a report; then the next step is written into the row and sent to its host, or the move ends. A
+step that failed begins the way back; the sweeper sends a step again to a host that does not answer.
+
+Only the operation's row says which host works on the server. So whoever dies, another conductor and
+the same hosts go on from the row; and what a step does may be done again.
+
+At the end the server has one claim, unless it waits for its user: then it is on the destination,
+and keeps both.
+"""
+
+import dataclasses
+import logging
+from typing import Any, Final
+
+from roost import exception, states
+from roost.conductor.cell.operation_outcomes import ObservedGuest
+from roost.conductor.failures import instant_event
+from roost.context import RequestContext, project_context
+from roost.db.cell import actions, instances, left_behind, migrations, operations
+from roost.db.cell.operations import OverdueOperation
+from roost.db.engine import Database, Session, retried
+from roost.objects import (
+    Instance,
+    InstanceActionEvent,
+    InstancePlace,
+    Migration,
+    NetworkInfo,
+    Operation,
+    Selection,
+)
+from roost.objects.migration import (
+    CONFIRMED,
+    CONFIRMING,
+    FAILED,
+    FINISHED,
+    MIGRATING,
+    REVERTED,
+    REVERTING,
+)
+from roost.operations import kinds
+from roost.operations.kinds import CONFIRM_RESIZE, DESTINATION, REVERT_RESIZE, SOURCE, MoveStep
+from roost.rpc.compute import Compute
+from roost.scheduler.client import CellSchedulerClient
+
+LOG = logging.getLogger(__name__)
+_UNDER_WAY: Final = (MIGRATING, FINISHED, CONFIRMING, REVERTING)
+
+
+@dataclasses.dataclass(frozen=True)
+class StepReport:
+    """The end of a step, as its host reports it.
+
+    ``handover``: what the destination has prepared for the source, as JSON. ``network_info``: the
+    interfaces as the host has plugged them.
+    """
+
+    found: ObservedGuest
+    handover: str | None = None
+    network_info: NetworkInfo | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerMoves:
+    """Takes moves from step to step.
+
+    :param host: the name of this conductor's host, for the instances' history
+    :param seconds: until when a host must have begun a step
+    """
+
+    host: str
+    database: Database
+    scheduler: CellSchedulerClient
+    compute: Compute
+    seconds: float
+
+    def keep_claim(self, context: RequestContext, operation: Operation) -> bool:
+        """Make sure that a move which begins has its claim on the destination.
+
+        It may have expired while the message waited. If there is no capacity any more, the move is
+        undone.
+
+        :returns: whether the move may begin
+        """
+        with self.database.read() as session:
+            spec = operations.spec_of(session, operation)
+            migration = migrations.unfinished(session, operation.instance_uuid)
+        if spec is None or migration is None:
+            return False
+        to = Selection.of(
+            host=migration.dest_host,
+            node=migration.dest_node,
+            cell_uuid=spec.requested_cell,
+            availability_zone=migration.dest_zone,
+            claimed=False,
+        )
+        try:
+            claimed = self.scheduler.move_claim(
+                context,
+                instance_uuid=operation.instance_uuid,
+                request_spec=spec,
+                to=to,
+                leaving=to.host,
+            )
+        except exception.NoCapacity as error:
+            found = ObservedGuest(operation.host, states.NOSTATE, reason=error.message)
+            self.end_step(context, operation, StepReport(found))
+            return False
+        if claimed.numa_topology is not None or claimed.pci:
+            self._note_place(migration, claimed)
+        return True
+
+    @retried
+    def _note_place(self, migration: Migration, claimed: Selection) -> None:
+        """Note the CPUs and devices of a claim, which may have been made again."""
+        place = InstancePlace.of(
+            instance_uuid=migration.instance_uuid,
+            numa_topology=claimed.numa_topology,
+            pci=list(claimed.pci),
+        )
+        with self.database.begin() as session:
+            migrations.update(session, migration.uuid, {"dest_place": place}, expected=[MIGRATING])
+
+    def end_step(self, context: RequestContext, operation: Operation, report: StepReport) -> None:
+        """Take a move to its next step, or to its end, after the report of its host.
+
+        :raises roost.exception.Conflict: when it is over, or in another step
+        :raises roost.exception.NotFound: when the instance does not exist
+        """
+        kind, failed = kinds.get(operation.kind), report.found.reason is not None
+        name = str(operation.step)
+        step = kind.undoing(name) if failed else kind.following(name)
+        if step is None and failed:
+            self._repeat(operation, report)
+            return
+        self._go_on(context, operation, step, report)
+
+    def host_is_up(self, overdue: OverdueOperation) -> None:
+        """Send a step to its host again; one that it did not do, however often, has failed.
+
+        A step that cannot be undone is sent without end: the server may run there, or have its
+        only disk there.
+        """
+        kind, operation = kinds.get(overdue.kind), _of(overdue)
+        step = kind.step(str(overdue.step))
+        if overdue.tries < kind.tries:
+            self._resend(overdue, operation)
+        elif kind.undoing(step.name) is not None:
+            why = f"{overdue.host} did not do it: it was sent there {kind.tries + 1} times."
+            self._undo(overdue, operation, why)
+        elif step.when_down:
+            self._go_on_without(overdue, operation)
+        else:
+            LOG.warning("[instance: %s] %s (%s) is not done by %s, and is sent there again",
+                        overdue.instance_uuid, overdue.kind, step.name, overdue.host)  # fmt: skip
+            self._resend(overdue, operation)
+
+    def host_is_down(self, overdue: OverdueOperation) -> None:
+        """Undo the move, if its step can be undone, or go on without the step, or wait."""
+        kind, operation = kinds.get(overdue.kind), _of(overdue)
+        step = kind.step(str(overdue.step))
+        if kind.undoing(step.name) is not None:
+            self._undo(overdue, operation, f"The host {overdue.host} went down.")
+        elif step.when_down:
+            self._go_on_without(overdue, operation)
+        else:
+            LOG.warning("[instance: %s] %s (%s) waits for %s, which is down",
+                        overdue.instance_uuid, overdue.kind, step.name, overdue.host)  # fmt: skip
+
+    def _undo(self, overdue: OverdueOperation, operation: Operation, why: str) -> None:
+        """Begin the way back, because a step cannot be done."""
+        event = instant_event("cell-conductor.give_up", host=self.host, result="Error", details=why)
+        found = ObservedGuest(overdue.host, states.NOSTATE, events=[event], reason=why)
+        step = kinds.get(overdue.kind).undoing(str(overdue.step))
+        self._go_on(_context(overdue), operation, step, StepReport(found))
+
+    def _go_on_without(self, overdue: OverdueOperation, operation: Operation) -> None:
+        """Go on without a step, whose host removes what is left when it reads the rows again."""
+        self._note_left_behind(overdue)
+        step = kinds.get(overdue.kind).following(str(overdue.step))
+        found = ObservedGuest(overdue.host, states.NOSTATE)
+        self._go_on(_context(overdue), operation, step, StepReport(found))
+
+    def _go_on(
+        self,
+        context: RequestContext,
+        operation: Operation,
+        step: MoveStep | None,
+        report: StepReport,
+    ) -> None:
+        migration = self._migration(operation)
+        if step is None:
+            self._release(context, operation, migration)
+        following = self._write(operation, migration, step, report)
+        if following is not None:
+            self._send(context, following)
+
+    def _migration(self, operation: Operation) -> Migration:
+        """Return the migration of a move that still is in this step.
+
+        :raises roost.exception.Conflict: when it is over, or in another step
+        """
+        with self.database.read() as session:
+            is_current = operations.is_under_way(session, operation)
+            found = migrations.unfinished(session, operation.instance_uuid)
+        if found is None or not is_current:
+            raise exception.Conflict(
+                f"The operation {operation.uuid} is not in that step any more."
+            )
+        return found
+
+    def _release(self, context: RequestContext, operation: Operation, migration: Migration) -> None:
+        """Release the claim on the host that the server will not be on; may be repeated.
+
+        :raises roost.exception.Unavailable: the host repeats its report then
+        """
+        leaves = _leaves(operation, migration)
+        if leaves is not None:
+            self.scheduler.release_claims(
+                context, instance_uuids=[operation.instance_uuid], host=leaves
+            )
+
+    @retried
+    def _write(
+        self, operation: Operation, migration: Migration, step: MoveStep | None, report: StepReport
+    ) -> Operation | None:
+        """Write the next step, or the end; return the operation with its next step."""
+        uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
+        with self.database.begin() as session:
+            instance = instances.get(session, uuid)
+            expected = {"task_state": kind.tasks}
+            if step is None:
+                changes = _outcome(operation, migration, instance, report)
+                instances.update(session, uuid, changes, expected=expected)
+                self._end(session, operation, migration, report)
+                return None
+            changes = {"task_state": step.task}
+            if report.network_info is not None:
+                changes["network_info"] = report.network_info
+            instances.update(session, uuid, changes, expected=expected)
+            values = {"reason": report.found.reason} if report.found.reason is not None else {}
+            if report.handover is not None:
+                values["handover"] = report.handover
+            operations.go_on(
+                session,
+                operation,
+                step,
+                report.found.events,
+                host=migration.host_at(step.at),
+                seconds=self.seconds,
+                **values,
+            )
+            following = operations.find(session, uuid)
+            LOG.info("[instance: %s] %s goes on with %s on %s",
+                     uuid, kind, step.name, migration.host_at(step.at))  # fmt: skip
+            return following
+
+    def _end(
+        self, session: Session, operation: Operation, migration: Migration, report: StepReport
+    ) -> None:
+        status = _status(operation)
+        reason = operations.reason(session, operation.uuid)
+        own = {name: getattr(operation, name) for name in ("host", "step")}
+        operations.end(session, operation.uuid, report.found.events, expected=own, message=reason)
+        migrations.update(session, migration.uuid, {"status": status}, expected=_UNDER_WAY)
+        LOG.info("[instance: %s] %s ended: migration %s",
+                 operation.instance_uuid, operation.kind, status)  # fmt: skip
+
+    @retried
+    def _repeat(self, operation: Operation, report: StepReport) -> None:
+        """Note the failure of a step that is repeated once its lease has ended."""
+        with self.database.begin() as session:
+            operations.check(session, operation)
+            actions.add_to_operation(session, operation.uuid, report.found.events)
+
+    def _resend(self, overdue: OverdueOperation, operation: Operation) -> None:
+        with self.database.read() as session:
+            found = operations.find(session, overdue.instance_uuid)
+        if found is not None and found.uuid == overdue.uuid:
+            self._send(_context(overdue), found)
+        why = f"{overdue.host} did not go on with {overdue.step}; it was sent there again"
+        event = instant_event("cell-conductor.resend", host=self.host, result="Error", details=why)
+        self._note_try(overdue, event)
+
+    @retried
+    def _note_try(self, overdue: OverdueOperation, event: InstanceActionEvent) -> None:
+        with self.database.begin() as session:
+            operations.note_try(session, overdue, event)
+
+    def _send(self, context: RequestContext, operation: Operation) -> None:
+        """Cast a step to its host; the sweeper sends a lost message again."""
+        names = {name: getattr(operation, name) for name in operations.NAMES}
+        try:
+            self.compute.on(operation.host).run(context, operation=Operation.of(**names))
+        except exception.Unavailable as error:
+            LOG.warning("[instance: %s] cast of %s to host %s failed, the sweeper resends it: %s",
+                        operation.instance_uuid, operation.kind, operation.host, error)  # fmt: skip
+
+    @retried
+    def _note_left_behind(self, overdue: OverdueOperation) -> None:
+        with self.database.begin() as session:
+            left_behind.note(session, overdue.instance_uuid, overdue.host)
+
+
+def _of(overdue: OverdueOperation) -> Operation:
+    return Operation.of(**{name: getattr(overdue, name) for name in operations.NAMES})
+
+
+def _context(overdue: OverdueOperation) -> RequestContext:
+    return project_context(overdue.project_id, request_id=overdue.request_id)
+
+
+def _is_undone(operation: Operation) -> bool:
+    return kinds.get(operation.kind).is_undo(str(operation.step))
+
+
+def _leaves(operation: Operation, migration: Migration) -> str | None:
+    """Return the host whose claim ends with the operation; None: both stay."""
+    if operation.kind == CONFIRM_RESIZE.name:
+        return migration.host_at(SOURCE)
+    if operation.kind == REVERT_RESIZE.name or _is_undone(operation):
+        return migration.host_at(DESTINATION)
+    return None
+
+
+def _status(operation: Operation) -> str:
+    """Return the status of the migration after the last step of an operation."""
+    if operation.kind == CONFIRM_RESIZE.name:
+        return CONFIRMED
+    if operation.kind == REVERT_RESIZE.name:
+        return REVERTED
+    return FAILED if _is_undone(operation) else FINISHED
+
+
+def _outcome(
+    operation: Operation, migration: Migration, instance: Instance, report: StepReport
+) -> dict[str, Any]:
+    """Return the changes of the instance's row after the last step."""
+    found = report.found
+    changes: dict[str, Any] = {"task_state": None}
+    if operation.kind == CONFIRM_RESIZE.name:
+        return changes | {"vm_state": states.AS_FOUND.get(instance.power_state, states.ACTIVE)}
+    if report.network_info is not None:
+        changes["network_info"] = report.network_info
+    if operation.kind == REVERT_RESIZE.name:
+        vm_state = found.vm_state or states.ACTIVE
+        changes |= {"vm_state": vm_state, "power_state": found.power_state or states.NOSTATE}
+        return changes | _place(migration, SOURCE)
+    if _is_undone(operation):
+        return changes
+    changes |= {"vm_state": states.RESIZED, "power_state": found.power_state or states.NOSTATE}
+    return changes | _place(migration, DESTINATION)
+
+
+def _place(migration: Migration, side: str) -> dict[str, Any]:
+    """Return the columns that say where the server is."""
+    is_source = side == SOURCE
+    place = migration.source_place if is_source else migration.dest_place
+    return {
+        "host": migration.source_host if is_source else migration.dest_host,
+        "node": migration.source_node if is_source else migration.dest_node,
+        "availability_zone": migration.source_zone if is_source else migration.dest_zone,
+        "numa_topology": place.numa_topology if place is not None else None,
+        "pci": list(place.pci) if place is not None else [],
+    }

@@ -1,0 +1,151 @@
+"""Requests to move a server, to confirm that, and to revert it."""
+
+import pytest
+
+from roost import states
+from roost.db.cell import migrations, operations
+from tests.api_harness import ADMIN, ALICE
+from tests.builders import CELL1, a_context, a_migration
+
+NEWEST = "2.96"
+_PLACED = {"host": "h1", "node": "h1", "vm_state": states.ACTIVE, "task_state": None}
+
+
+def act(world, server, body, **more):
+    path = f"/v2.1/servers/{server.uuid}/action"
+    return world.client.post(path, body, **{"version": NEWEST, "token": ADMIN, **more})
+
+
+def message(answer):
+    (said,) = answer.json.values()
+    return said["message"]
+
+
+def in_cell(world, read, *arguments):
+    with world.databases[CELL1].read() as session:
+        return read(session, *arguments)
+
+
+@pytest.fixture
+def server(world):
+    return world.place(CELL1, **_PLACED)
+
+
+@pytest.fixture
+def moved(world):
+    """A server on h2, which waits for its user."""
+    instance = world.place(CELL1, **_PLACED | {"host": "h2", "vm_state": states.RESIZED})
+    with world.databases[CELL1].begin() as session:
+        migrations.create(session, a_migration(instance_uuid=instance.uuid))
+    return instance
+
+
+def test_a_server_is_to_move_to_a_host_that_is_claimed_beside_its_own(world, server):
+    answer = act(world, server, {"migrate": None})
+    assert (answer.status_code, answer.text) == (202, "")
+    assert world.scheduler.moved == [([server.uuid], "h1", "new-host")]
+    row = world.instance(server.uuid)
+    assert (row.vm_state, row.task_state, row.host) == ("active", "resize_prep", "h1")
+    migration = in_cell(world, migrations.unfinished, server.uuid)
+    assert (migration.status, migration.source_host, migration.dest_host) == (
+        *("migrating", "h1", "new-host"),
+    )
+    ((host, method, arguments),) = world.buses["fake://cell1/"].sent
+    operation = arguments["operation"]
+    assert (host, method, operation.kind, operation.step) == (
+        *("new-host", "run", "migrate", "prepare"),
+    )
+    shown = world.client.get(f"/v2.1/servers/{server.uuid}", token=ALICE).json["server"]
+    assert shown["status"] == "RESIZE"
+
+
+def test_a_server_with_nowhere_to_go_is_refused_and_not_changed(world, server):
+    answer = act(world, server, {"migrate": {"host": "h1"}})
+    assert (answer.status_code, message(answer)) == (
+        *(400, "No valid host was found. 1 host: not enough CPUs"),
+    )
+    assert world.instance(server.uuid).task_state is None
+    assert in_cell(world, migrations.unfinished, server.uuid) is None
+
+
+@pytest.mark.parametrize("body", [{"migrate": None}, {"confirmResize": None}])
+def test_what_its_state_forbids_is_refused_before_anything_is_claimed(world, body):
+    server = world.place(CELL1, **_PLACED | {"vm_state": states.PAUSED})
+    answer = act(world, server, body)
+    (action,) = body
+    assert answer.status_code == 409
+    assert message(answer) == (
+        f"Cannot '{action}' instance {server.uuid} while it is in vm_state paused"
+    )
+    assert world.scheduler.moved == []
+
+
+def test_a_second_request_while_one_is_under_way_says_what_is(world, server):
+    act(world, server, {"migrate": None})
+    answer = act(world, server, {"os-stop": None})
+    assert answer.status_code == 409
+    assert "task_state resize_prep: 'migrate' is under way since" in message(answer)
+    again = act(world, server, {"migrate": None})
+    assert again.status_code == 409
+    assert len(world.scheduler.moved) == 1
+
+
+def test_what_another_request_has_begun_meanwhile_keeps_its_claim(world, server):
+    select = world.scheduler.select_destinations
+
+    def late(*arguments, **named):
+        world.scheduler.select_destinations = select
+        assert act(world, server, {"migrate": None}).status_code == 202
+        return select(*arguments, **named)
+
+    world.scheduler.select_destinations = late
+    assert act(world, server, {"migrate": None}).status_code == 409
+    assert world.scheduler.released == []
+
+
+def test_a_claim_is_released_when_something_else_has_begun_meanwhile(world, server):
+    select = world.scheduler.select_destinations
+
+    def late(*arguments, **named):
+        assert act(world, server, {"os-stop": None}).status_code == 202
+        return select(*arguments, **named)
+
+    world.scheduler.select_destinations = late
+    assert act(world, server, {"migrate": None}).status_code == 409
+    assert world.scheduler.released == [([server.uuid], "new-host")]
+
+
+@pytest.mark.parametrize(
+    ("action", "status", "task", "first", "at"),
+    [
+        ("confirmResize", 204, "resize_confirming", "leave", "h1"),
+        ("revertResize", 202, "resize_reverting", "withdraw", "h2"),
+    ],
+)
+def test_the_end_of_a_move_begins_on_the_host_that_gives_the_server_up(
+    world, moved, action, status, task, first, at
+):
+    shown = world.client.get(f"/v2.1/servers/{moved.uuid}", token=ALICE).json["server"]
+    assert shown["status"] == "VERIFY_RESIZE"
+    assert act(world, moved, {action: None}, token=ALICE).status_code == status
+    assert world.instance(moved.uuid).task_state == task
+    operation = in_cell(world, operations.find, moved.uuid)
+    assert (operation.step, operation.host) == (first, at)
+    migration = in_cell(world, migrations.unfinished, moved.uuid)
+    assert migration.status == {"leave": "confirming", "withdraw": "reverting"}[first]
+    again = act(world, moved, {action: None}, token=ALICE)
+    assert again.status_code == 409
+    assert f"'{action}' is under way since" in message(again)
+
+
+def test_users_do_not_move_servers_and_strangers_do_not_see_them(world, server, moved):
+    assert act(world, server, {"migrate": None}, token=ALICE).status_code == 403
+    assert act(world, moved, {"confirmResize": None}, token="bob:other").status_code == 404
+
+
+def test_a_delete_goes_to_both_hosts_and_ends_the_migration(world, moved):
+    assert world.client.delete(f"/v2.1/servers/{moved.uuid}", token=ALICE).status_code == 204
+    world.parts.cells.get(CELL1).end_instance(a_context(), moved.uuid)
+    sent = {host for host, method, _ in world.buses["fake://cell1/"].sent}
+    assert sent == {"h1", "h2"}
+    assert in_cell(world, migrations.unfinished, moved.uuid) is None

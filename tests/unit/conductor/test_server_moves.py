@@ -1,0 +1,307 @@
+"""Moves step by step, as hosts report them, and as the sweeper finds them."""
+
+import datetime
+
+import pytest
+import sqlalchemy as sa
+
+from roost import exception, states
+from roost.conductor.cell.operation_outcomes import ObservedGuest
+from roost.conductor.cell.server_moves import StepReport
+from roost.db.cell import actions, instances, left_behind, migrations, models, operations
+from roost.db.types import utcnow
+from roost.objects import InstancePlace
+from roost.operations import kinds
+from roost.operations.kinds import CONFIRM_RESIZE, MIGRATE, REVERT_RESIZE
+from tests.builders import a_migration, a_numa_topology, a_spec, an_instance
+from tests.unit.db.test_cell import an_action
+
+STATUS = {MIGRATE: "migrating", CONFIRM_RESIZE: "confirming", REVERT_RESIZE: "reverting"}
+
+
+@pytest.fixture
+def begin(cell):
+    """Begin an operation of a server that moves from h1 to h2; return its uuid."""
+
+    def begin(kind=MIGRATE, *, vm_state=states.ACTIVE, **values):
+        there = kind is not MIGRATE
+        instance = an_instance(
+            host="h2" if there else "h1",
+            node="h2" if there else "h1",
+            vm_state=states.RESIZED if there else vm_state,
+            task_state=None,
+            power_state=states.RUNNING,
+        )
+        migration = a_migration(
+            instance_uuid=instance.uuid, status=STATUS[kind], dest_zone="east", **values
+        )
+        spec = a_spec(requested_cell=CELL)
+        with cell.database.begin() as session:
+            instances.create(session, instance)
+            migrations.create(session, migration)
+            record = an_action(instance.uuid, action=kind.action)
+            operations.start(
+                session, kind, record, uuid=migration.uuid, migration=migration, spec=spec
+            )
+        return str(instance.uuid)
+
+    return begin
+
+
+CELL = "00000000-0000-4000-8000-00000000000c"
+
+
+@pytest.fixture
+def report(cell):
+    """Report the end of the step that is under way, as its host does."""
+
+    def report(uuid, *, reason=None, power_state=states.RUNNING, **more):
+        found = ObservedGuest(
+            of(cell, uuid).host, power_state, states.AS_FOUND.get(power_state), reason=reason
+        )
+        cell.moves.end_step(cell.context, of(cell, uuid), StepReport(found, **more))
+
+    return report
+
+
+def of(cell, uuid):
+    with cell.database.read() as session:
+        return operations.find(session, uuid)
+
+
+def row(cell, uuid):
+    with cell.database.read() as session:
+        return instances.get(session, uuid)
+
+
+def status(cell, uuid):
+    table = models.migrations
+    with cell.database.read() as session:
+        mine = sa.select(table.c.status).where(table.c.instance_uuid == uuid)
+        return session.scalar(mine)
+
+
+def history(cell, uuid):
+    with cell.database.read() as session:
+        (found,) = actions.list_actions(session, uuid)
+    return found
+
+
+def sent(cell):
+    return [(host, told["operation"].step) for host, _method, told in cell.bus.sent]
+
+
+def end_leases(cell):
+    past = utcnow() - datetime.timedelta(seconds=60)
+    with cell.database.begin() as session:
+        session.execute(sa.update(models.operations).values(lease_until=past))
+
+
+def test_a_move_goes_from_host_to_host_and_ends_on_the_other_one(cell, begin, report):
+    place = InstancePlace.of(
+        instance_uuid=CELL, numa_topology=a_numa_topology({"pcpus": [1]}), pci=[]
+    )
+    uuid = begin(dest_place=place)
+    report(uuid, handover="room")
+    assert (of(cell, uuid).step, of(cell, uuid).host, of(cell, uuid).handover) == (
+        *("send", "h1", "room"),
+    )
+    assert row(cell, uuid).task_state == states.RESIZE_MIGRATING
+    report(uuid, power_state=states.SHUTDOWN)
+    report(uuid)
+    found = row(cell, uuid)
+    assert (found.vm_state, found.task_state, found.host, found.node) == (
+        *(states.RESIZED, None, "h2", "h2"),
+    )
+    assert (found.availability_zone, found.numa_topology.cells[0].pcpus) == ("east", [1])
+    assert sent(cell) == [("h1", "send"), ("h2", "arrive")]
+    assert (status(cell, uuid), of(cell, uuid), cell.scheduler.released) == ("finished", None, [])
+    assert history(cell, uuid).finish_time is not None
+
+
+@pytest.mark.parametrize(
+    ("kind", "on", "leaves", "ended"),
+    [(CONFIRM_RESIZE, "h2", "h1", "confirmed"), (REVERT_RESIZE, "h1", "h2", "reverted")],
+)
+def test_its_end_leaves_one_host_and_one_claim(cell, begin, report, kind, on, leaves, ended):
+    uuid = begin(kind)
+    for _ in kind.steps:
+        report(uuid)
+    found = row(cell, uuid)
+    assert (found.vm_state, found.task_state, found.host) == (states.ACTIVE, None, on)
+    assert (status(cell, uuid), cell.scheduler.released) == (ended, [(uuid, leaves)])
+
+
+@pytest.mark.parametrize(
+    ("done", "back"),
+    [
+        (0, [("h2", "discard")]),
+        (1, [("h1", "stay"), ("h2", "discard")]),
+        (2, [("h2", "withdraw"), ("h1", "stay"), ("h2", "discard")]),
+    ],
+)
+def test_a_step_that_fails_is_undone_with_those_before_it(cell, begin, report, done, back):
+    uuid = begin()
+    for _ in range(done):
+        report(uuid)
+    cell.bus.sent.clear()
+    report(uuid, reason="it broke")
+    for _ in back:
+        report(uuid)
+    assert sent(cell) == back
+    found = row(cell, uuid)
+    assert (found.vm_state, found.task_state, found.host) == (states.ACTIVE, None, "h1")
+    assert (status(cell, uuid), cell.scheduler.released) == ("failed", [(uuid, "h2")])
+    assert history(cell, uuid).message == "it broke"
+
+
+def test_a_late_copy_of_a_report_changes_nothing(cell, begin, report):
+    uuid = begin()
+    first = of(cell, uuid)
+    report(uuid)
+    found = ObservedGuest("h2", states.RUNNING)
+    with pytest.raises(exception.Conflict):
+        cell.moves.end_step(cell.context, first, StepReport(found))
+    assert of(cell, uuid).step == "send"
+
+
+def test_a_step_is_sent_again_and_at_last_undone(cell, begin):
+    uuid = begin()
+    for _ in range(MIGRATE.tries):
+        end_leases(cell)
+        cell.sweep()
+    assert sent(cell) == [("h2", "prepare")] * MIGRATE.tries
+    end_leases(cell)
+    cell.sweep()
+    assert sent(cell)[-1] == ("h2", "discard")
+    with cell.database.read() as session:
+        assert "it was sent there 11 times" in operations.reason(session, of(cell, uuid).uuid)
+
+
+def test_a_destination_that_goes_down_before_anything_was_stopped_is_left_alone(cell, begin):
+    uuid = begin()
+    end_leases(cell)
+    cell.down = {"h2"}
+    for _ in range(2):  # one finds the step, the other its undo
+        cell.sweep()
+        end_leases(cell)
+    found = row(cell, uuid)
+    assert (found.vm_state, found.task_state, found.host) == (states.ACTIVE, None, "h1")
+    assert status(cell, uuid) == "failed"
+    with cell.database.read() as session:
+        assert left_behind.on_host(session, "h2") == {uuid}
+
+
+@pytest.mark.parametrize(
+    ("kind", "done", "down", "waits_for"),
+    [
+        (MIGRATE, 1, "h1", "stay"),
+        (MIGRATE, 2, "h2", "withdraw"),
+        (CONFIRM_RESIZE, 0, "h1", "leave"),
+        (REVERT_RESIZE, 0, "h2", "withdraw"),
+        (REVERT_RESIZE, 1, "h1", "stay"),
+    ],
+)
+def test_a_host_that_may_have_the_guest_is_waited_for(
+    cell, begin, report, kind, done, down, waits_for
+):
+    uuid = begin(kind)
+    for _ in range(done):
+        report(uuid)
+    cell.down = {down}
+    for _ in range(20):
+        end_leases(cell)
+        cell.sweep()
+    assert (of(cell, uuid).step, of(cell, uuid).host) == (waits_for, down)
+    cell.down, before = set(), len(sent(cell))
+    end_leases(cell)
+    cell.sweep()
+    assert sent(cell)[before:] == [(down, waits_for)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    [(MIGRATE, "withdraw"), (CONFIRM_RESIZE, "leave"), (REVERT_RESIZE, "withdraw")],
+)
+def test_what_may_have_the_guest_is_sent_without_end(cell, begin, report, kind, step):
+    uuid = begin(kind)
+    if kind is MIGRATE:
+        report(uuid)
+        report(uuid)
+        report(uuid, reason="it broke")
+        cell.bus.sent.clear()
+    for _ in range(3 * kind.tries):
+        end_leases(cell)
+        cell.sweep()
+    assert {sent_step for _host, sent_step in sent(cell)} == {step}
+    assert len(sent(cell)) == 3 * kind.tries
+    assert (of(cell, uuid).step, cell.scheduler.released) == (step, [])
+
+
+def test_a_destination_that_never_discards_is_left_alone(cell, begin, report):
+    uuid = begin()
+    report(uuid, reason="it broke")
+    for _ in range(MIGRATE.tries + 1):
+        end_leases(cell)
+        cell.sweep()
+    assert (status(cell, uuid), row(cell, uuid).vm_state) == ("failed", states.ACTIVE)
+    assert cell.scheduler.released == [(uuid, "h2")]
+
+
+def test_a_late_report_releases_no_claim(cell, begin, report):
+    uuid = begin(CONFIRM_RESIZE)
+    first = of(cell, uuid)
+    report(uuid)
+    cell.scheduler.released.clear()
+    with cell.database.begin() as session:
+        migrations.create(session, a_migration(instance_uuid=uuid, source_host="h2"))
+    with pytest.raises(exception.Conflict):
+        cell.moves.end_step(cell.context, first, StepReport(ObservedGuest("h1", None)))
+    assert cell.scheduler.released == []
+
+
+def test_a_move_begins_only_from_the_host_that_the_server_is_on(cell, begin):
+    uuid = begin(REVERT_RESIZE)
+    with cell.database.begin() as session:
+        operations.preempt(session, uuid, "it has ended")
+        rest = {"task_state": None, "vm_state": states.ACTIVE}
+        instances.update(session, uuid, rest, expected={})
+    record = an_action(uuid, action="migrate", request_id="req-2")
+    other = a_migration(instance_uuid=uuid)
+    with pytest.raises(exception.Conflict), cell.database.begin() as session:
+        operations.start(session, MIGRATE, record, uuid=other.uuid, migration=other)
+
+
+def test_a_step_that_fails_and_must_be_done_is_tried_again_later(cell, begin, report):
+    uuid = begin(CONFIRM_RESIZE)
+    report(uuid, reason="no luck")
+    assert (of(cell, uuid).step, row(cell, uuid).vm_state) == ("leave", states.RESIZED)
+
+
+def test_the_claim_is_made_again_before_a_move_begins_or_the_move_is_undone(cell, begin):
+    uuid = begin()
+    assert cell.moves.keep_claim(cell.context, of(cell, uuid))
+    assert cell.scheduler.claims[uuid] == "h2"
+    del cell.scheduler.claims[uuid]
+    cell.scheduler.room["h2"] = 0
+    assert not cell.moves.keep_claim(cell.context, of(cell, uuid))
+    assert of(cell, uuid).step == "discard"
+    with cell.database.read() as session:
+        assert operations.reason(session, of(cell, uuid).uuid) == "no room on h2"
+
+
+def test_with_the_scheduler_away_the_end_waits(cell, begin, report):
+    uuid = begin(CONFIRM_RESIZE)
+    cell.scheduler.away = True
+    with pytest.raises(exception.Unavailable):
+        report(uuid)
+    assert of(cell, uuid).step == "leave"
+
+
+def test_the_message_of_a_step_names_it_and_no_more(cell, begin, report):
+    uuid = begin()
+    report(uuid)
+    ((_host, method, told),) = cell.bus.sent
+    operation = told["operation"]
+    assert (method, operation.kind, operation.step) == ("run", kinds.MIGRATE.name, "send")
+    assert operation.instance is None
