@@ -20,7 +20,7 @@ from roost import exception, states
 from roost.conductor.cell.operation_outcomes import ObservedGuest
 from roost.conductor.failures import instant_event
 from roost.context import RequestContext, project_context
-from roost.db.cell import actions, instances, left_behind, migrations, operations
+from roost.db.cell import instances, left_behind, migrations, operations
 from roost.db.cell.operations import OverdueOperation
 from roost.db.engine import Database, Session, retried
 from roost.objects import (
@@ -134,7 +134,10 @@ class ServerMoves:
         name = str(operation.step)
         step = kind.undoing(name) if failed else kind.following(name)
         if step is None and failed:
-            self._repeat(operation, report)
+            self._migration(operation)
+            LOG.warning("[instance: %s] %s (%s) failed on %s, and is repeated: %s",
+                        operation.instance_uuid, kind, name, operation.host,
+                        report.found.reason)  # fmt: skip
             return
         self._go_on(context, operation, step, report)
 
@@ -153,10 +156,10 @@ class ServerMoves:
             self._undo(overdue, operation, why)
         elif step.when_down:
             self._go_on_without(overdue, operation)
-        else:
+        else:  # its history has enough of it
             LOG.warning("[instance: %s] %s (%s) is not done by %s, and is sent there again",
                         overdue.instance_uuid, overdue.kind, step.name, overdue.host)  # fmt: skip
-            self._resend(overdue, operation)
+            self._send(_context(overdue), operation)
 
     def host_is_down(self, overdue: OverdueOperation) -> None:
         """Undo the move, if its step can be undone, or go on without the step, or wait."""
@@ -230,9 +233,9 @@ class ServerMoves:
         """Write the next step, or the end; return the operation with its next step."""
         uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
         with self.database.begin() as session:
-            instance = instances.get(session, uuid)
             expected = {"task_state": kind.tasks}
             if step is None:
+                instance = instances.get(session, uuid)
                 changes = _outcome(operation, migration, instance, report)
                 instances.update(session, uuid, changes, expected=expected)
                 self._end(session, operation, migration, report)
@@ -269,18 +272,8 @@ class ServerMoves:
         LOG.info("[instance: %s] %s ended: migration %s",
                  operation.instance_uuid, operation.kind, status)  # fmt: skip
 
-    @retried
-    def _repeat(self, operation: Operation, report: StepReport) -> None:
-        """Note the failure of a step that is repeated once its lease has ended."""
-        with self.database.begin() as session:
-            operations.check(session, operation)
-            actions.add_to_operation(session, operation.uuid, report.found.events)
-
     def _resend(self, overdue: OverdueOperation, operation: Operation) -> None:
-        with self.database.read() as session:
-            found = operations.find(session, overdue.instance_uuid)
-        if found is not None and found.uuid == overdue.uuid:
-            self._send(_context(overdue), found)
+        self._send(_context(overdue), operation)
         why = f"{overdue.host} did not go on with {overdue.step}; it was sent there again"
         event = instant_event("cell-conductor.resend", host=self.host, result="Error", details=why)
         self._note_try(overdue, event)
