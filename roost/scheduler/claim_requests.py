@@ -204,7 +204,7 @@ class Move(ClaimRequest):
         if row is None:
             raise self._no(transaction, "the host is not known")
         self._check_row(transaction, row, self._to.host)
-        lost = []
+        self._kept, lost = {}, []
         for claim in transaction.held(uuid):
             if claim.host_id == transaction.hosts.ids[row]:
                 self._kept = {uuid: row}

@@ -235,6 +235,19 @@ def test_of_two_schedulers_that_move_it_at_once_one_claims(
     assert (chosen.host, held(moving)) == ("h2", ["h1", "h2"])
 
 
+def test_a_claim_that_was_released_after_it_was_read_is_made_again(
+    moving, manager, context, select, move, held, monkeypatch
+):
+    find, views = claim_rows.find, []
+    monkeypatch.setattr(claim_rows, "find", lambda *args: views.append(find(*args)) or views[-1])
+    select(moving, beside="h1", ignore_hosts=["h1", "h3"])
+    manager.release_claims(context, instance_uuids=[moving])
+    early = views[:1]
+    monkeypatch.setattr(claim_rows, "find", lambda *args: early.pop() if early else find(*args))
+    assert move(moving, "h2").claimed
+    assert held(moving) == ["h2"]
+
+
 @pytest.mark.parametrize(("silent", "left"), [("h1", "h2"), ("h2", "h1")])
 def test_a_report_without_it_ends_the_claim_on_that_host_alone(
     manager, context, clock, moving, held, silent, left
