@@ -260,5 +260,12 @@ def awake(driver):
             "the guest is awake",
             timeout=180,
         )
+        agent = "devices/channel/target[@name='org.qemu.guest_agent.0']"
+        wait_until(
+            lambda: all(
+                one.get("state") == "connected" for one in described(driver, uuid).findall(agent)
+            ),
+            "libvirt has heard of its agent",
+        )
 
     return awake

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from amqp.exceptions import AccessRefused, NotAllowed, PreconditionFailed
 
-from roost.cmd import _options
+from roost import conf
 from roost.context import admin_context
 from roost.rig.client import Client
 from roost.rpc.transport import Bus
@@ -181,8 +181,8 @@ def _a_server_on(cloud, host):
 
 
 def _bus(plan):
-    conf = _options.read("roost-manage", ["--config-file", str(plan.config_file("manage"))])
-    return Bus(conf, plan.bus_url("api"))
+    settings = conf.load([f"--config-file={plan.config_file('manage')}"])
+    return Bus(settings, plan.bus_url("api"))
 
 
 def _wait_for_refusals(plan, daemon, method, *, times=1):
