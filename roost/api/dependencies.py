@@ -38,6 +38,7 @@ class ApiOptions:
     API database's data about an unavailable cell, or none, rather than fail.
     ``instance_password``: the answer to a create has the administrator's password of the server.
     ``keeps_deleted``: servers that users delete can be restored for a while.
+    ``resizes_on_same_host``: a resized server may stay on its host.
     ``verifies_images``: users may require signed images.
     ``console_seconds``: seconds that the URL of a console is valid; ``console_urls``: the bases of
     these URLs, by :data:`roost.objects.consoles.KINDS`. ``pci_aliases``: the devices that flavors
@@ -69,6 +70,7 @@ class ApiOptions:
     skip_cells_away: bool = True
     instance_password: bool = True
     keeps_deleted: bool = False
+    resizes_on_same_host: bool = False
     verifies_images: bool = False
     console_seconds: int = 600
     console_urls: Mapping[str, str] = dataclasses.field(

@@ -181,6 +181,7 @@ def _api_options(conf: cfg.ConfigOpts) -> ApiOptions:
         skip_cells_away=conf.api.list_records_by_skipping_down_cells,
         instance_password=conf.api.enable_instance_password,
         keeps_deleted=conf.conductor.reclaim_instance_interval > 0,
+        resizes_on_same_host=conf.api.allow_resize_to_same_host,
         quota=dict(conf.quota),
         verifies_images=conf.image.certificates is not None,
         console_seconds=conf.consoles.token_ttl,

@@ -15,6 +15,7 @@ from roost.cmd._daemon import Daemon, Periodic, RpcServer
 from roost.cmd._waiting import StartupCheck
 from roost.conductor.cell import sweeper as cell_sweeper
 from roost.conductor.cell.builds import BuildProgress
+from roost.conductor.cell.confirmations import Confirmations
 from roost.conductor.cell.delete import NONE, Deletion, ExternalPorts
 from roost.conductor.cell.interfaces import Interfaces
 from roost.conductor.cell.liveness import HostTimeouts, LivenessReporter
@@ -54,7 +55,12 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     )
     outcomes = OperationOutcomes(conf.host, database, compute, notifier)
     moves = ServerMoves(
-        conf.host, database, scheduler, compute, seconds=conf.conductor.task_lease_seconds / 2
+        conf.host,
+        database,
+        scheduler,
+        compute,
+        seconds=conf.conductor.task_lease_seconds / 2,
+        max_attempts=conf.conductor.max_attempts,
     )
     deletion = Deletion(conf.host, database, scheduler, compute, outside_ports)
     filterings = HostSecurityGroups(
@@ -79,6 +85,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         cell_sweeper.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
         cell_sweeper.Deletes(deletion, compute, filterings),
         cell_sweeper.Operations(outcomes, moves),
+        Confirmations(database, moves, seconds=conf.compute.resize_confirm_window),
         surely_down=liveness_reporter.surely_down,
         lease_seconds=conf.conductor.task_lease_seconds,
         stale_seconds=STALE_SECONDS,

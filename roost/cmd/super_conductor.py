@@ -19,6 +19,7 @@ from roost.cmd._waiting import StartupCheck
 from roost.conductor.super.boot_service import BootService
 from roost.conductor.super.manager import SuperConductorManager
 from roost.conductor.super.purge import Archive, Purge
+from roost.conductor.super.resizes import Resizes
 from roost.conductor.super.scheduler_sync import Snapshots
 from roost.conductor.super.soft_delete import SoftDeletes
 from roost.conductor.super.sweeper import SuperSweeper
@@ -54,6 +55,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         boots=boots,
         patience=conf.conductor.sweep_interval,
         soft_deletes=SoftDeletes(database, cells, conf.conductor.reclaim_instance_interval),
+        resizes=Resizes(database, cells),
     )
     return Daemon(
         NAME,

@@ -15,7 +15,8 @@ from roost.compute.image_cache import ImageCache
 from roost.compute.leases import LeaseKeeper, RetryPolicy
 from roost.compute.network.driver import NetworkDriver, PlugsGuests
 from roost.compute.resource_tracker import ResourceTracker
-from roost.compute.virt.driver import MovesGuests, VirtDriver
+from roost.compute.virt.cold_migration import MovesGuests
+from roost.compute.virt.driver import VirtDriver
 from roost.image.driver import ImageStore
 from roost.objects import Instance, NetworkInfo
 from roost.rpc.cell_conductor import CellConductor
@@ -51,10 +52,10 @@ class Host:
             self.networks.unplug(instance_uuid)
 
     def destroy(self, instance_uuid: str) -> None:
-        """Destroy a guest, or what has arrived of it, and unplug its interfaces; repeatable."""
+        """Destroy a guest, with what moves have left, and unplug its interfaces; repeatable."""
         self.virt.destroy(instance_uuid)
         if isinstance(self.virt, MovesGuests):
-            self.virt.discard_arrival(instance_uuid)
+            self.virt.cold_moves().discard(instance_uuid)
         self.unplug(instance_uuid)
 
     def note_announced(self, instance_uuid: str) -> None:

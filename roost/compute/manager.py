@@ -318,6 +318,8 @@ class ComputeManager:
                     snapshot.forget(work)
 
         executor = self._executors.images if kind.uses_images else self._executors.power
+        if kind.steps:
+            executor = self._executors.moves
         once = (operation.uuid, operation.step, password is not None)
         self._tasks.put(uuid, do, executor=executor, key=once, lease=lease)
 

@@ -162,6 +162,13 @@ class ResourceTracker:
             self._set(instance.uuid, stage, wanted)
         self._on_change()
 
+    def note(self, instance: Instance) -> None:
+        """Track an instance as its row has it, whether it fits or not."""
+        with self._lock:
+            entry = _entry_of(instance)
+            self._set(instance.uuid, entry.stage, entry.share)
+        self._on_change()
+
     def release(self, instance_uuid: str) -> None:
         """Release the claim of a build; may be repeated."""
         with self._lock:

@@ -168,12 +168,14 @@ class Executors:
     :param ends: deletes, and refreshes of ports
     :param power: stops, starts and the like, which guests may delay
     :param images: rebuilds, images and the like, which read or write whole disks
+    :param moves: the steps of migrations and resizes
     """
 
     builds: futures.Executor
     ends: futures.Executor
     power: futures.Executor
     images: futures.Executor
+    moves: futures.Executor
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -77,6 +77,13 @@ OPTIONS = [
         " limits and markers. Otherwise such lists fail (503). Turn it off where an incomplete list"
         " does more harm than none.",
     ),
+    cfg.BoolOpt(
+        "allow_resize_to_same_host",
+        default=False,
+        help="Whether a resized server may stay on its host, if the scheduler prefers it. Turn it"
+        " on where hosts have room to grow, or there is one host only: nothing is copied then, but"
+        " the server has the larger of both flavors there until the resize is confirmed.",
+    ),
     cfg.URIOpt(
         "public_url",
         help="The base URL of links in answers. Set it where a proxy is before roost-api.",

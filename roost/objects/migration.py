@@ -54,6 +54,11 @@ class Migration(base.RoostObject):
         "updated_at": base.DateTimeField(nullable=True, default=base.NOTHING),
     }
 
+    @property
+    def stays_on_host(self) -> bool:
+        """Whether the source is the destination: a resize to another flavor on the same host."""
+        return bool(self.source_host == self.dest_host)
+
     def host_at(self, side: str) -> str:
         """Return the host on one side: source or destination."""
         return str(self.source_host if side == _SOURCE else self.dest_host)

@@ -286,6 +286,7 @@ MIGRATE: Final = Kind(
     since="1.5",
     steps=(_PREPARE, _SEND, _ARRIVE),
 )
+RESIZE: Final = dataclasses.replace(MIGRATE, name="resize", action="resize")
 CONFIRM_RESIZE: Final = Kind(
     name="confirm_resize",
     action="confirmResize",
@@ -320,7 +321,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     for kind in (
         *(STOP, START, REBOOT, HARD_REBOOT, PAUSE, UNPAUSE, SUSPEND, RESUME),
         *(REBUILD, CREATE_IMAGE, CREATE_BACKUP, RESCUE, UNRESCUE, CHANGE_PASSWORD),
-        *(TRIGGER_CRASH_DUMP, MIGRATE, CONFIRM_RESIZE, REVERT_RESIZE, SOFT_DELETE, RESTORE),
+        *(TRIGGER_CRASH_DUMP, MIGRATE, RESIZE, CONFIRM_RESIZE, REVERT_RESIZE),
+        *(SOFT_DELETE, RESTORE),
     )
 }
 # The later steps of an image are those of a backup, too: whichever kind does them again.

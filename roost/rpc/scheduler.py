@@ -30,7 +30,7 @@ class Scheduler(interface.Interface):
     """
 
     topic = "scheduler"
-    version = "1.2"
+    version = "1.3"
     callers = frozenset({Level.API})
 
     @interface.call(since="1.0", added={"beside": "1.2"})
@@ -56,6 +56,18 @@ class Scheduler(interface.Interface):
 
         An instance that holds a claim already keeps it, unless its host is to be ignored.
         """
+
+    @interface.call(since="1.3")
+    def move_claim(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        request_spec: RequestSpec,
+        to: Selection,
+        leaving: str | None = None,
+    ) -> Selection:
+        """As :meth:`CellScheduler.move_claim`, for all cells."""
 
     @interface.call(since="1.0")
     def explain(

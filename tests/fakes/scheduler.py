@@ -21,7 +21,9 @@ class FakeScheduler:
         self.away = False
         self.released = []
 
-    def select_destinations(self, context, *, request_spec, instance_uuids, alternates):
+    def select_destinations(
+        self, context, *, request_spec, instance_uuids, alternates, beside=None
+    ):
         self._reach()
         self.asked.append((request_spec, list(instance_uuids)))
         return [self._choose(request_spec, uuid, alternates) for uuid in instance_uuids]

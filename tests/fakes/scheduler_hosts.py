@@ -9,7 +9,8 @@ class FakeSchedulerHosts:
 
     ``enabled``, ``words``, ``aggregates`` and ``groups`` keep what it was told; ``claimed`` has the
     hosts that hold claims; ``sent`` counts the reports that it has sent. ``moved`` has the claims
-    that it has made beside others, ``released`` those that it has released.
+    that it has made beside others, ``released`` those that it has released. ``chosen`` is the host
+    that it chooses.
     """
 
     def __init__(self, *reports):
@@ -23,6 +24,7 @@ class FakeSchedulerHosts:
         self.sent = 0
         self.moved = []
         self.released = []
+        self.chosen = "new-host"
 
     def check(self, context):
         self._reach()
@@ -66,7 +68,7 @@ class FakeSchedulerHosts:
     ):
         """Choose the host that the request names, or one that nobody else knows."""
         self._reach()
-        host = request_spec.requested_host or "new-host"
+        host = request_spec.requested_host or self.chosen
         if host in request_spec.ignore_hosts:
             raise exception.NoValidHost("No valid host was found. 1 host: not enough CPUs")
         self.moved.append((instance_uuids, beside, host))

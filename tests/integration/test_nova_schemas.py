@@ -20,7 +20,7 @@ from roost.db.cell import faults, instances, migrations, operations
 from roost.objects import InstanceFault, NetworkInfo
 from roost.standalone.tables import ROUTES
 from tests import api_harness
-from tests.api_harness import IMAGE
+from tests.api_harness import IMAGE, LARGER
 from tests.builders import CELL1, NOW, a_context, a_migration, a_uuid, a_vif
 from tests.external import nova
 from tests.functional.api.sample_requests import body_of, operation_of, prepare, say_that_it_is_up
@@ -92,6 +92,7 @@ ACTIONS = {
     "changePassword": ({}, {"adminPass": "secret"}),
     "trigger_crash_dump": ({}, None),
     "migrate": ({}, None),
+    "resize": ({}, {"flavorRef": LARGER}),
     "confirmResize": ({"vm_state": states.RESIZED}, None),
     "revertResize": ({"vm_state": states.RESIZED}, None),
     "lock": ({}, None),

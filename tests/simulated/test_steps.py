@@ -76,6 +76,7 @@ BEGIN = {
     kinds.CHANGE_PASSWORD: by({"changePassword": {"adminPass": "secret"}}),
     kinds.TRIGGER_CRASH_DUMP: by({"trigger_crash_dump": None}),
     kinds.MIGRATE: by({"migrate": None}),
+    kinds.RESIZE: by({"resize": {"flavorRef": "2"}}),
     kinds.CONFIRM_RESIZE: by({"confirmResize": None}),
     kinds.REVERT_RESIZE: by({"revertResize": None}),
     kinds.SOFT_DELETE: lambda user: user.put_away("server0"),
@@ -84,12 +85,17 @@ BEGIN = {
 LEADS_TO = {kind.leads_to: kind for kind in kinds.KINDS.values() if kind.leads_to}
 
 
+def way_to(kind):
+    """Return the operation that brings an active server to where another one may begin."""
+    return kinds.MIGRATE if kind is kinds.REVERT_RESIZE else LEADS_TO.get(kind.begins[0])
+
+
 def operation(kind, user: User):
     """Bring a server to where the operation may begin, begin it, and wait until it runs."""
     boot(user)
     before = kind.begins[0]
     if before != states.ACTIVE:
-        BEGIN[LEADS_TO[before]](user)
+        BEGIN[way_to(kind)](user)
         user.wait_for("server0", before)
     BEGIN[kind](user)
     user.wait_for("server0", states.ACTIVE)
@@ -229,7 +235,7 @@ SCENARIOS = [
 ]
 # One per kind of operation; one that leads to a state is on the way to those that begin in it.
 for kind in kinds.KINDS.values():
-    if kind not in LEADS_TO.values():
+    if kind.leads_to is None:
         retained_for = LONG if states.SOFT_DELETED in kind.begins else 0
         act = functools.partial(operation, kind)
         SCENARIOS.append(Scenario(kind.name, act, retained_for=retained_for))
@@ -304,7 +310,7 @@ def places_of_boot():
 def test_each_kind_of_operation_is_in_a_scenario():
     alone = {each.name for each in SCENARIOS}
     for kind in kinds.KINDS.values():
-        on_the_way = [each for each in kinds.KINDS.values() if LEADS_TO.get(each.begins[0]) is kind]
+        on_the_way = [each for each in kinds.KINDS.values() if way_to(each) is kind]
         assert {kind.name, *map(str, on_the_way)} & alone, kind
 
 

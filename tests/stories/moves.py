@@ -15,12 +15,14 @@ from tests.stories.power import STOP, act, boot, history, wait_at_rest
 
 __all__ = [
     "clean_slate",
+    "test_a_destination_that_refuses_is_replaced_by_another",
     "test_a_move_that_fails_leaves_the_server_where_it_was_and_running",
     "test_a_server_deleted_at_any_moment_of_a_move_leaves_nothing",
     "test_a_server_moves_to_another_host_and_stays_there_once_confirmed",
     "test_a_server_that_was_stopped_moves_stopped",
     "test_a_server_with_nowhere_to_go_is_refused_and_stays",
     "test_reverted_it_is_where_and_what_it_was",
+    "test_when_every_destination_refuses_the_server_stays_and_its_history_says_why",
 ]
 MIGRATE, CONFIRM, REVERT = {"migrate": None}, {"confirmResize": None}, {"revertResize": None}
 
@@ -113,6 +115,37 @@ def test_a_move_that_fails_leaves_the_server_where_it_was_and_running(cloud, ste
     assert action["action"] == "migrate"
     assert action["message"].endswith("it broke")
     assert cloud.audit() == {}
+
+
+def test_a_destination_that_refuses_is_replaced_by_another(cloud):
+    before = boot(cloud, networks="auto")
+    cell = host_of(before).split("-")[0]
+    others = [h for h in cloud.hosts() if h.startswith(f"{cell}-") and h != host_of(before)]
+    refuses, takes = sorted(others)[:2]
+    rule = {"step": "prepare", "host": refuses, "kind": "final", "delay": 1.0}
+    with cloud.faults(rule):
+        cloud.change_service(takes, status="disabled")
+        act(cloud, before["id"], MIGRATE)
+        cloud.change_service(takes, status="enabled")
+        after = wait_at_rest(cloud, before["id"], "VERIFY_RESIZE")
+    assert host_of(after) == takes
+    assert migration(cloud, before["id"])["dest_compute"] == takes
+    action, steps = history(cloud, before["id"])
+    assert (action["message"], steps[0]) == (None, ("compute.prepare", "Error"))
+    assert cloud.audit() == {}
+    act(cloud, before["id"], REVERT)
+    assert host_of(wait_at_rest(cloud, before["id"], "ACTIVE")) == host_of(before)
+
+
+def test_when_every_destination_refuses_the_server_stays_and_its_history_says_why(cloud):
+    before = boot(cloud)
+    with cloud.faults({"step": "prepare", "kind": "final", "message": "no luck"}):
+        act(cloud, before["id"], MIGRATE)
+        wait_until(lambda: migration(cloud, before["id"])["status"] == "failed", "failure")
+    assert host_of(wait_at_rest(cloud, before["id"], "ACTIVE")) == host_of(before)
+    action, steps = history(cloud, before["id"])
+    assert action["message"].endswith("no luck")
+    assert [result for name, result in steps if name == "compute.prepare"] == ["Error", "Error"]
 
 
 def test_a_server_with_nowhere_to_go_is_refused_and_stays(cloud):

@@ -60,11 +60,12 @@ def _options(workspace: pathlib.Path, cloud: Cloud) -> dict[str, dict[str, objec
             "max_microversion": f"2.{MAXIMUM}",
             "build_interval": 1,
         },
-        # Servers do not move yet, are not shelved, and have no volumes; their hypervisors pretend.
+        # Servers do not move while they run, are not shelved, and have no volumes; their
+        # hypervisors pretend.
         "compute-feature-enabled": {
-            "resize": _NO,
+            "resize": _YES,
             "shelve": _NO,
-            "cold_migration": _NO,
+            "cold_migration": _YES,
             "live_migration": _NO,
             "attach_encrypted_volume": _NO,
             "change_password": _YES,

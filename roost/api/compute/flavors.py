@@ -241,6 +241,22 @@ def may_use(session: Session, call: Call, flavor: Flavor) -> bool:
     return project is not None and flavor_rows.has(session, flavor.flavorid, project)
 
 
+def usable_flavor(database: Database, call: Call, flavorid: str) -> Flavor:
+    """Return a flavor for a server.
+
+    :raises roost.exception.Invalid: when there is none, or the caller may not use it
+    """
+    try:
+        with database.read() as session:
+            flavor = flavor_rows.get(session, flavorid)
+            usable = may_use(session, call, flavor) and not flavor.disabled
+    except exception.NotFound as error:
+        raise exception.Invalid("Invalid flavorRef provided.") from error
+    if not usable:
+        raise exception.Invalid("Invalid flavorRef provided.")
+    return flavor
+
+
 def visible(database: Database, call: Call) -> Flavor:
     """Return the flavor of the path; a private one only to callers with access."""
     flavorid = call.params["flavor_id"]

@@ -31,6 +31,7 @@ from roost.api.servers import (
     migrate,
     operations,
     rebuild,
+    resize,
     security_groups,
 )
 from roost.api.servers import images as servers_images
@@ -308,6 +309,7 @@ _TABLES: Final = (
     _ACTIONS,
     rebuild.ACTIONS,
     migrate.ACTIONS,
+    resize.ACTIONS,
     servers_images.ACTIONS,
     locks.ACTIONS,
     consoles.ACTIONS,
@@ -319,7 +321,7 @@ ACTIONS: Final = {row.name: row for table in _TABLES for row in table}
 BODY: Final = body_of(ACTIONS.values())
 # Actions of Nova that are not supported here -> the microversion that added them.
 LACKING: Final = {
-    **dict.fromkeys(("resize", "os-migrateLive", "evacuate"), 1),
+    **dict.fromkeys(("os-migrateLive", "evacuate"), 1),
     **dict.fromkeys(("shelve", "shelveOffload", "unshelve"), 1),
 }
 

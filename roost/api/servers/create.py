@@ -21,7 +21,7 @@ from typing import Any, Final
 from roost import exception, states
 from roost.api.compute import quota_resources
 from roost.api.compute.availability_zones import Zones
-from roost.api.compute.flavors import may_use
+from roost.api.compute.flavors import usable_flavor
 from roost.api.dependencies import Dependencies
 from roost.api.request import Call, short_ip, truth
 from roost.api.servers import guest_config, policies, scheduler_hints
@@ -30,7 +30,7 @@ from roost.api.servers.guest_config import disk_config_of, keypair_of, provision
 from roost.api.servers.images import check_verification, usable
 from roost.api.servers.scheduler_hints import hints_of
 from roost.api.servers.tags import unique
-from roost.db.api import build_requests, flavors, quota
+from roost.db.api import build_requests, quota
 from roost.db.engine import retried
 from roost.hardware.requirements import Requirements, requirements_of
 from roost.objects import (
@@ -188,7 +188,7 @@ class ServerCreate:
         names = [str(group["name"]) for group in asked.get("security_groups") or []]
         groups = self._networking.groups.named(call, names)
         networks = self._networking.requests(call, asked, groups=groups, least=least, most=most)
-        flavor = self._flavor(call, str(asked["flavorRef"]))
+        flavor = usable_flavor(self._dependencies.api_database, call, str(asked["flavorRef"]))
         if not flavor.root_gb:
             call.require(policies.ZERO_DISK)
         image = self._image(call, image_of(asked))
@@ -209,17 +209,6 @@ class ServerCreate:
             least=least,
             most=most,
         )
-
-    def _flavor(self, call: Call, flavorid: str) -> Flavor:
-        try:
-            with self._dependencies.api_database.read() as session:
-                flavor = flavors.get(session, flavorid)
-                usable = may_use(session, call, flavor) and not flavor.disabled
-        except exception.NotFound as error:
-            raise exception.Invalid("Invalid flavorRef provided.") from error
-        if not usable:
-            raise exception.Invalid("Invalid flavorRef provided.")
-        return flavor
 
     def _image(self, call: Call, image_id: str) -> ImageMeta:
         missing = "Can not find requested image"

@@ -85,7 +85,7 @@ def accept(
         raise refused(instance_uuid, kind, instance.vm_state, instance.task_state)
     if instance.host is None and instance.vm_state != states.BUILDING:
         raise exception.Conflict(f"Instance {instance_uuid} is not ready")
-    hosts = [instance.host] if migration is None else [migration.source_host, migration.dest_host]
+    hosts = {instance.host} if migration is None else {migration.source_host, migration.dest_host}
     for host in filter(None, hosts):
         _check_host(dependencies.service_group, cell, instance, kind, host)
     record = begun(call, instance_uuid, kind.action)

@@ -2,7 +2,8 @@
 
 A cell-conductor sends them one after the other (``conductor/cell/server_moves.py``). Each may be
 repeated, and each undo may find anything from nothing to a finished step. The source keeps the
-guest with its disks, stopped, until the move is confirmed.
+guest with its disks, stopped, until the move is confirmed. A guest that is resized on its own host
+stays there, and the host keeps what it was.
 """
 
 import functools
@@ -11,35 +12,39 @@ from typing import Final
 
 from roost import exception, states
 from roost.compute.operations.operation import HostOperation, step
-from roost.compute.virt.driver import GuestPlacement, MovesGuests
+from roost.compute.virt.cold_migration import ColdMoves, MovesGuests
+from roost.compute.virt.driver import GuestPlacement
 from roost.objects import Instance, NetworkInfo
-from roost.operations.kinds import DESTINATION
+from roost.operations.kinds import DESTINATION, SOURCE
 
 
-def _virt(operation: HostOperation) -> MovesGuests:
+def _moves(operation: HostOperation) -> ColdMoves:
     virt = operation.host.virt
     if not isinstance(virt, MovesGuests):
         raise exception.Unsupported("The hypervisor of this host cannot move servers.")
-    return virt
+    return virt.cold_moves()
 
 
-def _arriving(operation: HostOperation) -> Instance:
-    return operation.migration.instance_at(DESTINATION, operation.instance)
+def _instance_at(operation: HostOperation, side: str) -> Instance:
+    return operation.migration.instance_at(side, operation.instance)
 
 
 @step
 def prepare(operation: HostOperation) -> None:
     """Claim the resources of the guest, and make room for its disks."""
-    virt, instance = _virt(operation), _arriving(operation)
+    moves, instance = _moves(operation), _instance_at(operation, DESTINATION)
     operation.host.tracker.claim(instance, arriving=True)
-    operation.handover = virt.prepare_arrival(instance)
+    if not operation.migration.stays_on_host:
+        operation.handover = moves.prepare(instance)
 
 
 @step
 def discard(operation: HostOperation) -> None:
     """Undo :func:`prepare`, unless the guest is on this host: then it has not arrived."""
     host = operation.host
-    if not host.virt.exists(operation.uuid):
+    if operation.migration.stays_on_host:
+        host.tracker.note(_instance_at(operation, SOURCE))
+    elif not host.virt.exists(operation.uuid):
         host.destroy(operation.uuid)
         host.tracker.release(operation.uuid)
 
@@ -47,9 +52,10 @@ def discard(operation: HostOperation) -> None:
 @step
 def send(operation: HostOperation) -> None:
     """Stop the guest, and copy its disks to the destination."""
-    virt = _virt(operation)
+    moves = _moves(operation)
     operation.host.virt.power_off(operation.uuid)
-    virt.send(operation.uuid, str(operation.row.handover))
+    if not operation.migration.stays_on_host:
+        moves.send(operation.uuid, str(operation.row.handover))
 
 
 @step
@@ -63,31 +69,42 @@ def stay(operation: HostOperation) -> None:
 @step
 def arrive(operation: HostOperation) -> None:
     """Create the guest around the disks that have arrived; start it if it ran at the source."""
-    instance = _arriving(operation)
+    moves, instance = _moves(operation), _instance_at(operation, DESTINATION)
     info = _bind(operation, instance)
+    create = moves.reshape if operation.migration.stays_on_host else moves.arrive
     with operation.host.drives.made(instance, info) as drive:
-        _virt(operation).arrive(
+        create(
             operation.context,
             instance,
             network_info=info,
             placement=GuestPlacement.of(instance),
             config_drive=drive,
-            runs=instance.power_state == states.RUNNING,
         )
+    if instance.power_state == states.RUNNING:
+        operation.host.virt.power_on(operation.uuid)
 
 
 @step
 def withdraw(operation: HostOperation) -> None:
-    """Destroy the guest that has arrived here."""
-    operation.host.destroy(operation.uuid)
-    operation.host.tracker.release(operation.uuid)
+    """Destroy the guest that has arrived here; one that was here before is what it was again."""
+    host = operation.host
+    if operation.migration.stays_on_host:
+        host.virt.power_off(operation.uuid)
+        _moves(operation).restore(operation.uuid)
+        host.tracker.note(_instance_at(operation, SOURCE))
+    else:
+        host.destroy(operation.uuid)
+        host.tracker.release(operation.uuid)
 
 
 @step
 def leave(operation: HostOperation) -> None:
-    """Destroy the guest that the destination has by now."""
-    operation.host.destroy(operation.uuid)
-    operation.host.tracker.forget(operation.uuid)
+    """Destroy the guest that the destination has by now; on the same host, forget what it was."""
+    if operation.migration.stays_on_host:
+        _moves(operation).settle(operation.uuid)
+    else:
+        operation.host.destroy(operation.uuid)
+        operation.host.tracker.forget(operation.uuid)
 
 
 def _bind(operation: HostOperation, instance: Instance) -> NetworkInfo:

@@ -300,48 +300,6 @@ class RescuesGuests(Protocol):
 
 
 @runtime_checkable
-class MovesGuests(Protocol):
-    """A driver whose stopped guests can move to another host, with their disks.
-
-    The source keeps its guest until it is destroyed there; the destination never runs it before
-    :meth:`arrive`.
-    """
-
-    def prepare_arrival(self, instance: Instance) -> str:
-        """Make room for the disks of a guest; return what the source needs to send them, as JSON.
-
-        Room that was made before is made anew.
-
-        :raises roost.exception.Conflict: when the guest is on this host
-        """
-
-    def discard_arrival(self, uuid: str) -> None:
-        """Remove the room of a guest, with what has arrived; no error when there is none."""
-
-    def send(self, uuid: str, room: str) -> None:
-        """Copy the disks of a stopped guest into the room that another host has made.
-
-        :raises roost.exception.NotFound: when there is no such guest, or no room
-        """
-
-    def arrive(
-        self,
-        context: RequestContext,
-        instance: Instance,
-        *,
-        network_info: NetworkInfo,
-        placement: GuestPlacement,
-        config_drive: pathlib.Path | None,
-        runs: bool,
-    ) -> None:
-        """Create the guest around the disks in its room; a guest that is complete stays.
-
-        :param runs: whether to start it
-        :raises roost.exception.NotFound: when there is neither a guest nor room
-        """
-
-
-@runtime_checkable
 class SnapshotsGuests(Protocol):
     """A driver that can take snapshots of a guest's root disk."""
 

@@ -8,8 +8,10 @@ step that failed begins the way back; the sweeper sends a step again to a host t
 Only the operation's row says which host works on the server. So whoever dies, another conductor and
 the same hosts go on from the row; and what a step does may be done again.
 
+A destination that refuses the server in the first step is replaced by another one.
+
 At the end the server has one claim, unless it waits for its user: then it is on the destination,
-and keeps both.
+and keeps both. On the same host it is one claim, for the larger of both flavors meanwhile.
 """
 
 import dataclasses
@@ -20,7 +22,7 @@ from roost import exception, states
 from roost.conductor.cell.operation_outcomes import ObservedGuest
 from roost.conductor.failures import instant_event
 from roost.context import RequestContext, project_context
-from roost.db.cell import instances, left_behind, migrations, operations
+from roost.db.cell import identity, instances, left_behind, migrations, operations
 from roost.db.cell.operations import OverdueOperation
 from roost.db.engine import Database, Session, retried
 from roost.objects import (
@@ -30,6 +32,7 @@ from roost.objects import (
     Migration,
     NetworkInfo,
     Operation,
+    RequestSpec,
     Selection,
 )
 from roost.objects.migration import (
@@ -69,6 +72,7 @@ class ServerMoves:
 
     :param host: the name of this conductor's host, for the instances' history
     :param seconds: until when a host must have begun a step
+    :param max_attempts: destinations that a server is tried on
     """
 
     host: str
@@ -76,6 +80,7 @@ class ServerMoves:
     scheduler: CellSchedulerClient
     compute: Compute
     seconds: float
+    max_attempts: int
 
     def keep_claim(self, context: RequestContext, operation: Operation) -> bool:
         """Make sure that a move which begins has its claim on the destination.
@@ -90,13 +95,7 @@ class ServerMoves:
             migration = migrations.unfinished(session, operation.instance_uuid)
         if spec is None or migration is None:
             return False
-        to = Selection.of(
-            host=migration.dest_host,
-            node=migration.dest_node,
-            cell_uuid=spec.requested_cell,
-            availability_zone=migration.dest_zone,
-            claimed=False,
-        )
+        to = _destination(migration, str(spec.requested_cell))
         try:
             claimed = self.scheduler.move_claim(
                 context,
@@ -159,7 +158,7 @@ class ServerMoves:
         else:  # its history has enough of it
             LOG.warning("[instance: %s] %s (%s) is not done by %s, and is sent there again",
                         overdue.instance_uuid, overdue.kind, step.name, overdue.host)  # fmt: skip
-            self._send(_context(overdue), operation)
+            self.send(_context(overdue), operation)
 
     def host_is_down(self, overdue: OverdueOperation) -> None:
         """Undo the move, if its step can be undone, or go on without the step, or wait."""
@@ -194,12 +193,14 @@ class ServerMoves:
         step: MoveStep | None,
         report: StepReport,
     ) -> None:
-        migration = self._migration(operation)
+        migration, following = self._migration(operation), None
         if step is None:
             self._release(context, operation, migration)
-        following = self._write(operation, migration, step, report)
+            following = self._try_another(context, operation, migration, report)
+        if following is None:
+            following = self._write(operation, migration, step, report)
         if following is not None:
-            self._send(context, following)
+            self.send(context, following)
 
     def _migration(self, operation: Operation) -> Migration:
         """Return the migration of a move that still is in this step.
@@ -216,15 +217,97 @@ class ServerMoves:
         return found
 
     def _release(self, context: RequestContext, operation: Operation, migration: Migration) -> None:
-        """Release the claim on the host that the server will not be on; may be repeated.
+        """Release what was claimed for where the server will not be; may be repeated.
 
         :raises roost.exception.Unavailable: the host repeats its report then
         """
-        leaves = _leaves(operation, migration)
-        if leaves is not None:
-            self.scheduler.release_claims(
-                context, instance_uuids=[operation.instance_uuid], host=leaves
+        stays_at = _stays_at(operation)
+        if stays_at is None:
+            return
+        uuid = operation.instance_uuid
+        if migration.stays_on_host:
+            with self.database.read() as session:
+                instance = migration.instance_at(stays_at, instances.get(session, uuid))
+                cell_uuid, _name = identity.get(session)
+            spec = RequestSpec.of(
+                request_uuid=uuid,
+                project_id=instance.project_id,
+                user_id=instance.user_id,
+                num_instances=1,
+                flavor=instance.flavor,
+                image=instance.image,
             )
+            to = _destination(migration, cell_uuid)
+            self.scheduler.move_claim(context, instance_uuid=uuid, request_spec=spec, to=to)
+        else:
+            leaves = DESTINATION if stays_at == SOURCE else SOURCE
+            host = migration.host_at(leaves)
+            self.scheduler.release_claims(context, instance_uuids=[uuid], host=host)
+
+    def _try_another(
+        self,
+        context: RequestContext,
+        operation: Operation,
+        migration: Migration,
+        report: StepReport,
+    ) -> Operation | None:
+        """Begin again with another destination, if the last one refused the server.
+
+        :returns: the operation with its first step there; None: it ends
+        """
+        if not _is_undone(operation):
+            return None
+        with self.database.read() as session:
+            spec = operations.spec_of(session, operation)
+        if spec is None or migration.dest_host not in spec.ignore_hosts:
+            return None  # it failed later
+        if spec.requested_host or len(spec.ignore_hosts) > self.max_attempts:
+            return None
+        try:
+            ((chosen, *_),) = self.scheduler.select_destinations(
+                context,
+                request_spec=spec,
+                instance_uuids=[operation.instance_uuid],
+                alternates=0,
+                beside=migration.source_host,
+            )
+        except exception.NoValidHost as error:
+            LOG.warning("[instance: %s] no other host takes it: %s",
+                        operation.instance_uuid, error.message)  # fmt: skip
+            return None
+        return self._begin_again(operation, migration, chosen, report)
+
+    @retried
+    def _begin_again(
+        self, operation: Operation, migration: Migration, chosen: Selection, report: StepReport
+    ) -> Operation | None:
+        uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
+        place = InstancePlace.of(
+            instance_uuid=uuid, numa_topology=chosen.numa_topology, pci=list(chosen.pci)
+        )
+        destination = {
+            "dest_host": chosen.host,
+            "dest_node": chosen.node,
+            "dest_zone": chosen.availability_zone,
+            "dest_place": place if chosen.numa_topology is not None or chosen.pci else None,
+        }
+        step = kind.steps[0]
+        with self.database.begin() as session:
+            changes = {"task_state": step.task}
+            instances.update(session, uuid, changes, expected={"task_state": kind.tasks})
+            migrations.update(session, migration.uuid, destination, expected=[MIGRATING])
+            operations.go_on(
+                session,
+                operation,
+                step,
+                report.found.events,
+                host=chosen.host,
+                seconds=self.seconds,
+                reason=None,
+            )
+            LOG.info("[instance: %s] %s begins again with %s, as %s refused it",
+                     uuid, kind, chosen.host, migration.dest_host)  # fmt: skip
+            return operations.find(session, uuid)
 
     @retried
     def _write(
@@ -244,7 +327,11 @@ class ServerMoves:
             if report.network_info is not None:
                 changes["network_info"] = report.network_info
             instances.update(session, uuid, changes, expected=expected)
-            values = {"reason": report.found.reason} if report.found.reason is not None else {}
+            values: dict[str, Any] = {}
+            if report.found.reason is not None:
+                values["reason"] = report.found.reason
+                if operation.step == kind.steps[0].name:
+                    values["spec"] = _without(operations.spec_of(session, operation), migration)
             if report.handover is not None:
                 values["handover"] = report.handover
             operations.go_on(
@@ -273,7 +360,7 @@ class ServerMoves:
                  operation.instance_uuid, operation.kind, status)  # fmt: skip
 
     def _resend(self, overdue: OverdueOperation, operation: Operation) -> None:
-        self._send(_context(overdue), operation)
+        self.send(_context(overdue), operation)
         why = f"{overdue.host} did not go on with {overdue.step}; it was sent there again"
         event = instant_event("cell-conductor.resend", host=self.host, result="Error", details=why)
         self._note_try(overdue, event)
@@ -283,7 +370,7 @@ class ServerMoves:
         with self.database.begin() as session:
             operations.note_try(session, overdue, event)
 
-    def _send(self, context: RequestContext, operation: Operation) -> None:
+    def send(self, context: RequestContext, operation: Operation) -> None:
         """Cast a step to its host; the sweeper sends a lost message again."""
         names = {name: getattr(operation, name) for name in operations.NAMES}
         try:
@@ -310,12 +397,29 @@ def _is_undone(operation: Operation) -> bool:
     return kinds.get(operation.kind).is_undo(str(operation.step))
 
 
-def _leaves(operation: Operation, migration: Migration) -> str | None:
-    """Return the host whose claim ends with the operation; None: both stay."""
+def _destination(migration: Migration, cell_uuid: str) -> Selection:
+    return Selection.of(
+        host=migration.dest_host,
+        node=migration.dest_node,
+        cell_uuid=cell_uuid,
+        availability_zone=migration.dest_zone,
+        claimed=False,
+    )
+
+
+def _without(spec: RequestSpec | None, migration: Migration) -> RequestSpec | None:
+    """Return the request without the destination, which has refused the server."""
+    if spec is not None:
+        spec.ignore_hosts = [*spec.ignore_hosts, migration.host_at(DESTINATION)]
+    return spec
+
+
+def _stays_at(operation: Operation) -> str | None:
+    """Return the side on which the server has its only claim from now on; None: both stay."""
     if operation.kind == CONFIRM_RESIZE.name:
-        return migration.host_at(SOURCE)
+        return DESTINATION
     if operation.kind == REVERT_RESIZE.name or _is_undone(operation):
-        return migration.host_at(DESTINATION)
+        return SOURCE
     return None
 
 
@@ -349,13 +453,14 @@ def _outcome(
 
 
 def _place(migration: Migration, side: str) -> dict[str, Any]:
-    """Return the columns that say where the server is."""
+    """Return the columns that say where the server is, and with which flavor."""
     is_source = side == SOURCE
     place = migration.source_place if is_source else migration.dest_place
     return {
         "host": migration.source_host if is_source else migration.dest_host,
         "node": migration.source_node if is_source else migration.dest_node,
         "availability_zone": migration.source_zone if is_source else migration.dest_zone,
+        "flavor": migration.old_flavor if is_source else migration.new_flavor,
         "numa_topology": place.numa_topology if place is not None else None,
         "pci": list(place.pci) if place is not None else [],
     }

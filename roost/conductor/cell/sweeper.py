@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 from typing import Protocol, TypeVar
 
 from roost import exception, states
+from roost.conductor.cell.confirmations import Confirmations
 from roost.conductor.cell.delete import Deletion
 from roost.conductor.cell.operation_outcomes import OperationOutcomes
 from roost.conductor.cell.reschedule import Rescheduling
@@ -157,6 +158,7 @@ def _context(task: ExpiredLease | OverdueOperation) -> RequestContext:
 class CellSweeper:
     """Takes up what is under way in a cell and whose lease has expired. Any number may run.
 
+    :param confirmations: confirms moves whose users do not
     :param surely_down: returns which of some hosts are certainly down
     :param lease_seconds: length of a lease. Half of it is for the delivery of a message, and for a
         sweep: a host that received the message renews its lease within a third.
@@ -167,6 +169,7 @@ class CellSweeper:
     builds: Builds
     deletes: Deletes
     operations: Operations
+    confirmations: Confirmations
     surely_down: Callable[[Collection[str]], Collection[str]]
     lease_seconds: float
     stale_seconds: float = 0
@@ -174,6 +177,7 @@ class CellSweeper:
 
     def sweep(self) -> None:
         self._report_stale()
+        self.confirmations.sweep(self.surely_down)
         tasks, overdue = self._take()
         if not tasks and not overdue:
             return

@@ -16,6 +16,7 @@ from typing import Final
 from roost import exception
 from roost.cells import Cells
 from roost.conductor.super.boot_service import BootService
+from roost.conductor.super.resizes import Resizes
 from roost.conductor.super.soft_delete import SoftDeletes
 from roost.context import RequestContext, current, project_context
 from roost.db import clock
@@ -34,6 +35,7 @@ class SuperSweeper:
 
     :param patience: seconds that a new build request waits for its message
     :param soft_deletes: handles soft-deleted servers
+    :param resizes: settles the quota of resizes
     :param missed: times since which deletes wait for instances that their cells do not have
     """
 
@@ -42,12 +44,14 @@ class SuperSweeper:
     boots: BootService
     patience: float
     soft_deletes: SoftDeletes
+    resizes: Resizes
     missed: dict[str, float] = dataclasses.field(default_factory=dict)
 
     def sweep(self) -> None:
         self.take_up_requests()
         self.soft_deletes.sync_cells(but_not=self._unreadable())
         self.soft_deletes.reclaim()
+        self.resizes.settle(but_not=self._unreadable())
         self.forget_tokens()
         self.finish_deletes()
 

@@ -64,6 +64,7 @@ instance_mappings = sa.Table(
     sa.Column("user_id", sa.String(255), nullable=False),
     sa.Column("vcpus", sa.Integer, nullable=False),
     sa.Column("memory_mb", sa.Integer, nullable=False),
+    sa.Column("resize_uuid", Uuid),  # the migration that these are for; see resizes.py
     sa.Column("queued_for_delete", sa.Boolean, nullable=False, default=False),
     # soft-deleted since; turns: the generation; unheard: unsynced; see soft_delete.py
     sa.Column("put_away_at", UtcDateTime),
@@ -74,6 +75,7 @@ instance_mappings = sa.Table(
     sa.Index("instance_mappings_by_user", "project_id", "user_id"),
     sa.Index("instance_mappings_put_away", "put_away_at"),
     sa.Index("instance_mappings_unheard", "unheard"),
+    sa.Index("instance_mappings_resized", "resize_uuid"),
 )
 
 # Mappings of deleted instances, until their cells purge them; see instance_mappings.py.

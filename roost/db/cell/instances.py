@@ -317,6 +317,8 @@ def _stored(changes: Mapping[str, Any]) -> dict[str, Any]:
     stored = dict(changes)
     if "image" in stored:
         stored["image_id"] = stored["image"].id if stored["image"] else None
+    if "flavor" in stored:
+        stored["flavor_id"] = stored["flavor"].flavorid
     for names, dump in ((_OBJECTS, wire.dump), (_LISTS, wire.dump_list), (_JSON, json.dumps)):
         stored.update({name: dump(stored[name]) for name in names if name in stored})
     if stored.get("launched_at") is not None:

@@ -5,20 +5,20 @@ A list is in one order over all cells: the newest first, then by uuid.
 
 import dataclasses
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from roost import exception, states
-from roost.db import ordering, wire
+from roost.db import clock, ordering, wire
 from roost.db.cell import instances, left_behind, models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.ordering import Sort
 from roost.db.types import database_now
-from roost.objects import Instance, Migration
-from roost.objects.migration import ENDED
+from roost.objects import Flavor, Instance, Migration
+from roost.objects.migration import ENDED, FINISHED
 from roost.operations.kinds import DESTINATION, SOURCE
 
 NEWEST_FIRST: Final = (Sort("created_at", descending=True), Sort("uuid", descending=True))
@@ -69,6 +69,30 @@ def unfinished(session: Session, instance_uuid: str) -> Migration | None:
     return None if row is None else _as_migration(row)
 
 
+def list_unconfirmed(session: Session, *, seconds: float, limit: int = 100) -> list[Migration]:
+    """Return the migrations that have waited so long for their user, the oldest first."""
+    before = clock.now(session) - datetime.timedelta(seconds=seconds)
+    waits = (_c.status == FINISHED, _c.updated_at <= before)
+    rows = session.execute(sa.select(_table).where(*waits).order_by(_c.updated_at).limit(limit))
+    return [_as_migration(row) for row in rows]
+
+
+def flavors_after(session: Session, uuids: Collection[str]) -> dict[str, Flavor]:
+    """Return the flavors that servers have after those of these migrations that are over."""
+    instance = models.instances.c
+    rows = session.execute(
+        sa.select(_c.uuid, instance.flavor)
+        .join(models.instances, instance.uuid == _c.instance_uuid)
+        .where(_c.uuid.in_(uuids), _c.status.in_(ENDED))
+    )
+    return {row.uuid: wire.load_shared(row.flavor) for row in rows}
+
+
+def known(session: Session, uuids: Collection[str]) -> set[str]:
+    """Return those of these migrations that there are."""
+    return {*session.scalars(sa.select(_c.uuid).where(_c.uuid.in_(uuids)))}
+
+
 def update(
     session: Session, uuid: str, changes: Mapping[str, Any], *, expected: Sequence[str]
 ) -> None:
@@ -94,6 +118,8 @@ def end(session: Session, instance_uuid: str, *, status: str, stays_on: str | No
     if found is None:
         return None
     update(session, found.uuid, {"status": status}, expected=[found.status])
+    if found.stays_on_host:
+        return None
     left = found.host_at(DESTINATION if stays_on == found.source_host else SOURCE)
     left_behind.note(session, instance_uuid, left)
     return left

@@ -212,7 +212,7 @@ def go_on(
     *,
     host: str,
     seconds: float,
-    **values: str | None,
+    **values: Any,
 ) -> None:
     """Write the next step of a move into its row. The instance's row is changed before.
 
@@ -224,6 +224,7 @@ def go_on(
     """
     until = clock.now(session) + datetime.timedelta(seconds=seconds)
     begun = {"host": host, "step": step.name, "tries": 0}
+    values = {name: wire.dump(value) if name == "spec" else value for name, value in values.items()}
     mine = sa.update(_table).where(*_is(operation))
     if session.execute(mine.values(**begun, lease_until=until, **values)).rowcount == 0:
         raise _is_over(operation.uuid)

@@ -200,7 +200,7 @@ _BY_NOUN = {  # names of rules, by the role that is enough
         "reader": "index detail show",
         "administrator": "allow_all_filters",
         "member": "create update delete start stop reboot rebuild create_image trigger_crash_dump "
-        "confirm_resize revert_resize",
+        "resize confirm_resize revert_resize",
     },
     "os_compute_api:servers:index": {"administrator": "get_all_tenants"},
     "os_compute_api:servers:show": {"administrator": "host_status"},

@@ -48,6 +48,7 @@ ARGUMENTS = {
     "os-getSerialConsole": {"type": "serial"},
     "addSecurityGroup": {"name": "default"},
     "removeSecurityGroup": {"name": "default"},
+    "resize": {"flavorRef": api_harness.LARGER},
 }
 BEGINS = {
     "os-start": states.STOPPED,

@@ -115,7 +115,9 @@ class Rig:
             availability_zone="nova",
             reporter=self.reporter,
             group=self.group,
-            executors=Executors(executor or now, ends=ends or rest, power=rest, images=rest),
+            executors=Executors(
+                executor or now, ends=ends or rest, power=rest, images=rest, moves=rest
+            ),
             flow=flow,
             **values,
         )

@@ -7,6 +7,7 @@ import pytest
 from roost.cells import Cells
 from roost.conductor.cell import sweeper
 from roost.conductor.cell.builds import BuildProgress
+from roost.conductor.cell.confirmations import Confirmations
 from roost.conductor.cell.delete import Deletion
 from roost.conductor.cell.operation_outcomes import OperationOutcomes
 from roost.conductor.cell.reschedule import Rescheduling
@@ -14,6 +15,7 @@ from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.server_moves import ServerMoves
 from roost.conductor.cell.sweeper import CellSweeper
 from roost.conductor.super.boot_service import BootService
+from roost.conductor.super.resizes import Resizes
 from roost.conductor.super.soft_delete import SoftDeletes
 from roost.conductor.super.sweeper import SuperSweeper
 from roost.db.api import build_requests, cells, quota
@@ -96,7 +98,10 @@ def world(api_db, make_database):
         lease_seconds=30,
     )
     soft_deletes = SoftDeletes(api_db, registry, retained_for=0)
-    sweeper = SuperSweeper(api_db, registry, boots, patience=-1, soft_deletes=soft_deletes)
+    resizes = Resizes(api_db, registry)
+    sweeper = SuperSweeper(
+        api_db, registry, boots, patience=-1, soft_deletes=soft_deletes, resizes=resizes
+    )
     yield World(api_db, databases, buses, registry, scheduler, notifier, boots, sweeper)
     registry.close()
 
@@ -138,12 +143,15 @@ class CellWorld:
     deletion: Deletion
     down: set = dataclasses.field(default_factory=set)
     filters: bool = False
+    confirm_seconds: float = 0
     context: object = dataclasses.field(default_factory=a_context)
 
     @property
     def moves(self):
         compute = Compute(self.bus)
-        return ServerMoves("conductor1", self.database, self.scheduler, compute, seconds=30)
+        return ServerMoves(
+            "conductor1", self.database, self.scheduler, compute, seconds=30, max_attempts=3
+        )
 
     def sweeper(self, *, lease_seconds=-1):
         """A sweeper of this cell, which finds ``down`` to be the hosts that are."""
@@ -155,6 +163,7 @@ class CellWorld:
             sweeper.Builds(self.database, self.rescheduling, patience=3),
             sweeper.Deletes(self.deletion, compute, filterings),
             sweeper.Operations(outcomes, self.moves),
+            Confirmations(self.database, self.moves, seconds=self.confirm_seconds),
             surely_down=lambda _hosts: self.down,
             lease_seconds=lease_seconds,
         )

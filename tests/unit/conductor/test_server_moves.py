@@ -22,6 +22,7 @@ STATUS = {MIGRATE: "migrating", CONFIRM_RESIZE: "confirming", REVERT_RESIZE: "re
 @pytest.fixture
 def begin(cell):
     """Begin an operation of a server that moves from h1 to h2; return its uuid."""
+    cell.scheduler.room = {"h1": 10, "h2": 10}
 
     def begin(kind=MIGRATE, *, vm_state=states.ACTIVE, **values):
         there = kind is not MIGRATE
@@ -35,7 +36,7 @@ def begin(cell):
         migration = a_migration(
             instance_uuid=instance.uuid, status=STATUS[kind], dest_zone="east", **values
         )
-        spec = a_spec(requested_cell=CELL)
+        spec = a_spec(requested_cell=CELL, ignore_hosts=["h1"])
         with cell.database.begin() as session:
             instances.create(session, instance)
             migrations.create(session, migration)
@@ -305,3 +306,64 @@ def test_the_message_of_a_step_names_it_and_no_more(cell, begin, report):
     operation = told["operation"]
     assert (method, operation.kind, operation.step) == ("run", kinds.MIGRATE.name, "send")
     assert operation.instance is None
+
+
+@pytest.fixture
+def waiting(cell):
+    """A server on h2 that has waited for its user for a minute."""
+    instance = an_instance(host="h2", node="h2", vm_state=states.RESIZED, task_state=None)
+    minute_ago = utcnow() - datetime.timedelta(seconds=60)
+    with cell.database.begin() as session:
+        instances.create(session, instance)
+        migrations.create(session, a_migration(instance_uuid=instance.uuid, status="finished"))
+        session.execute(sa.update(models.migrations).values(updated_at=minute_ago))
+    return str(instance.uuid)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "down", "begins"),
+    [(50, (), True), (70, (), False), (0, (), False), (50, ("h1",), False), (50, ("h2",), False)],
+)
+def test_a_move_that_waits_too_long_is_confirmed_once_while_both_hosts_are_up(
+    cell, waiting, seconds, down, begins
+):
+    cell.confirm_seconds, cell.down = seconds, set(down)
+    for _ in range(2):
+        cell.sweeper(lease_seconds=600).sweep()
+    assert sent(cell) == ([("h1", "leave")] if begins else [])
+    assert status(cell, waiting) == ("confirming" if begins else "finished")
+    if begins:
+        action = history(cell, waiting)
+        assert (action.action, action.user_id) == ("confirmResize", None)
+
+
+def refuse(cell, report, uuid, host):
+    """Have the destination refuse the server, and undo what it has of it."""
+    assert of(cell, uuid).host == host
+    report(uuid, reason="no room")
+    assert (of(cell, uuid).step, of(cell, uuid).host) == ("discard", host)
+    report(uuid, power_state=states.NOSTATE)
+
+
+def test_a_destination_that_refuses_is_replaced_until_enough_were_tried(cell, begin, report):
+    uuid = begin()
+    cell.scheduler.room = dict.fromkeys(("h1", "h2", "h3", "h4", "h5"), 10)
+    refuse(cell, report, uuid, "h2")
+    assert (of(cell, uuid).step, of(cell, uuid).host) == ("prepare", "h3")
+    with cell.database.read() as session:
+        moved = migrations.unfinished(session, uuid)
+    assert (moved.dest_host, moved.source_host, moved.status) == ("h3", "h1", "migrating")
+    refuse(cell, report, uuid, "h3")
+    refuse(cell, report, uuid, "h4")
+    assert (of(cell, uuid), status(cell, uuid)) == (None, "failed")
+    assert (row(cell, uuid).host, history(cell, uuid).message) == ("h1", "no room")
+
+
+def test_one_that_fails_later_is_not_sent_elsewhere(cell, begin, report):
+    uuid = begin()
+    report(uuid, handover="room")
+    report(uuid, reason="the disk is broken")
+    for _ in range(2):
+        report(uuid)
+    assert (of(cell, uuid), status(cell, uuid)) == (None, "failed")
+    assert cell.scheduler.asked == []

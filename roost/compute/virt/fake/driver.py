@@ -30,6 +30,7 @@ from roost.compute.virt.driver import (
     of_this_machine,
 )
 from roost.compute.virt.fake import console, inventory
+from roost.compute.virt.fake.cold_moves import FakeColdMoves
 from roost.compute.virt.fake.faults import Faults
 from roost.compute.virt.fake.migration import (
     FakeGuests,
@@ -93,6 +94,7 @@ class FakeDriver:
         self._arrivals = FakeMigrationDestinations(
             files, node=resources.node, presence=self.presence, described=_expected
         )
+        self._cold_moves = FakeColdMoves(files, described=_expected, keep_drive=self._keep_drive)
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
@@ -285,50 +287,8 @@ class FakeDriver:
             self._faults.strike("interface")
             self._write(uuid, self.contents(uuid) | {"interfaces": interfaces})
 
-    def prepare_arrival(self, instance: Instance) -> str:
-        """Reserve a file in the folder of guests; hosts of one rig access each other's folders."""
-        if self.exists(instance.uuid):
-            raise exception.Conflict(f"The guest {instance.uuid} is on this host.")
-        self._faults.strike("prepare")
-        room = self._room(instance.uuid)
-        room.parent.mkdir(parents=True, exist_ok=True)
-        room.write_text("{}")
-        return json.dumps({"file": str(room)})
-
-    def discard_arrival(self, uuid: str) -> None:
-        self._room(uuid).unlink(missing_ok=True)
-
-    def send(self, uuid: str, room: str) -> None:
-        guest, file = self.contents(uuid), pathlib.Path(json.loads(room)["file"])
-        self._faults.strike("migrate")
-        if not file.exists():
-            raise exception.NotFound(f"There is no room for the guest {uuid} any more.")
-        partial = file.with_suffix(".part")
-        partial.write_text(json.dumps(guest))
-        partial.replace(file)
-
-    def arrive(
-        self,
-        context: RequestContext,
-        instance: Instance,
-        *,
-        network_info: NetworkInfo,
-        placement: GuestPlacement,
-        config_drive: pathlib.Path | None,
-        runs: bool,
-    ) -> None:
-        uuid, room = instance.uuid, self._room(instance.uuid)
-        self._faults.strike("arrive")
-        if room.exists():
-            sent = json.loads(room.read_text())
-            own = _described(instance, None, network_info) | _placed(placement)
-            guest = {**sent, **own, "image": sent.get("image"), "power_state": states.SHUTDOWN}
-            self._keep_drive(uuid, config_drive)
-            self._write(uuid, guest)
-            room.unlink()
-        self.contents(uuid)
-        if runs:
-            self.power_on(uuid)
+    def cold_moves(self) -> FakeColdMoves:
+        return self._cold_moves
 
     def departures(self) -> FakeMigrationSources:
         return self._departures
@@ -390,10 +350,6 @@ class FakeDriver:
             kept.unlink(missing_ok=True)
         else:
             shutil.copy(drive, kept)  # with its permissions
-
-    def _room(self, uuid: str) -> pathlib.Path:
-        """Return the path of the file in which a guest arrives."""
-        return self._file(uuid).with_suffix(".room")
 
     def _file(self, uuid: str) -> pathlib.Path:
         return self._guests / f"{uuids.UUID(uuid)}.json"

@@ -154,6 +154,7 @@ def upgrade() -> None:
         sa.Column("user_id", sa.String(length=255), nullable=False),
         sa.Column("vcpus", sa.Integer(), nullable=False),
         sa.Column("memory_mb", sa.Integer(), nullable=False),
+        sa.Column("resize_uuid", UUID, nullable=True),
         sa.Column("queued_for_delete", sa.Boolean(), nullable=False),
         sa.Column("put_away_at", TIME, nullable=True),
         sa.Column("turns", sa.Integer(), server_default="0", nullable=False),
@@ -175,6 +176,7 @@ def upgrade() -> None:
     op.create_index(
         "instance_mappings_put_away", "instance_mappings", ["put_away_at"], unique=False
     )
+    op.create_index("instance_mappings_resized", "instance_mappings", ["resize_uuid"], unique=False)
     op.create_index("instance_mappings_unheard", "instance_mappings", ["unheard"], unique=False)
     op.create_index(
         "ix_instance_mappings_cell_uuid", "instance_mappings", ["cell_uuid"], unique=False

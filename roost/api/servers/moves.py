@@ -1,0 +1,168 @@
+"""Moves of servers, as migrations and resizes begin them.
+
+The scheduler claims the destination beside the host that the server is on before anything is
+written: so a server that fits nowhere else is refused at the request. If the API dies before the
+rows are written, the claim expires.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Final
+
+from roost import exception
+from roost.api.dependencies import Dependencies
+from roost.api.locator import ServerRef
+from roost.api.request import Call
+from roost.api.servers import operations
+from roost.api.servers.policies import SHOW_PLACEMENT_COUNTS
+from roost.cells import Cell
+from roost.db.api import build_requests, instance_mappings
+from roost.db.cell import migrations
+from roost.hardware.requirements import requirements_of
+from roost.objects import Flavor, Instance, InstancePlace, Migration, RequestSpec, Selection
+from roost.objects.migration import MIGRATING
+from roost.operations.kinds import RESIZE, Kind
+
+_TYPES: Final[Mapping[bool, str]] = {True: "resize", False: "migration"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ServerMove:
+    """A move of a server that the API begins.
+
+    :param migration_uuid: of its migration, to come
+    :param flavor: of the server at the destination
+    :param host: that the request names as the destination
+    :param same_host: whether the host of the server may be the destination, too
+    :param changes: other columns of the instance to change
+    """
+
+    dependencies: Dependencies
+    call: Call
+    server_ref: ServerRef
+    kind: Kind
+    migration_uuid: str
+    flavor: Flavor
+    host: str | None = None
+    same_host: bool = False
+    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def _instance(self) -> Instance:
+        return self.server_ref.instance
+
+    @property
+    def _cell(self) -> Cell:
+        assert self.server_ref.cell is not None, "operations.check refuses it"
+        return self.server_ref.cell
+
+    def start(self) -> None:
+        """Claim the destination, write the operation, and cast to that host.
+
+        :raises roost.exception.Invalid: when no host can take the server
+        :raises roost.exception.Conflict: when the server's state does not allow the action
+        """
+        spec = self._spec()
+        chosen = self._choose(spec)
+        migration = self._migration(chosen)
+        try:
+            operation = operations.accept(
+                self.dependencies,
+                self.call,
+                self.server_ref,
+                self.kind,
+                changes=self.changes,
+                migration=migration,
+                spec=spec,
+                also=lambda session: migrations.create(session, migration),
+            )
+        except exception.RoostError:
+            self._release(chosen, spec)
+            raise
+        operations.send(self.call, self.server_ref, operation)
+
+    def _choose(self, spec: RequestSpec) -> Selection:
+        """Have the scheduler claim a host beside the one that the server is on."""
+        try:
+            ((chosen, *_),) = self.dependencies.scheduler.select_destinations(
+                self.call.context,
+                request_spec=spec,
+                instance_uuids=[self._instance.uuid],
+                alternates=0,
+                beside=self._instance.host,
+            )
+        except exception.NoValidHost as error:
+            counted = self.call.allows(SHOW_PLACEMENT_COUNTS)
+            raise exception.Invalid(error.message if counted else error.uncounted) from error
+        return chosen
+
+    def _spec(self) -> RequestSpec:
+        """Return the request of the server, for another host of its cell."""
+        instance = self._instance
+        with self.dependencies.api_database.read() as session:
+            mapping = instance_mappings.find(session, instance.uuid)
+            if mapping is None:
+                raise exception.NotFound(f"Instance {instance.uuid} could not be found.")
+            spec = build_requests.get_spec(session, mapping.request_uuid)
+        aliases = self.dependencies.options.pci_aliases
+        needs = requirements_of(self.flavor, instance.image, aliases)
+        spec.num_instances = 1
+        spec.flavor, spec.image = self.flavor, instance.image
+        spec.numa_topology, spec.pci_requests = needs.numa_topology, list(needs.pci_requests)
+        spec.requested_cell = self._cell.uuid
+        spec.requested_host, spec.requested_node, spec.forced = self.host, None, False
+        spec.ignore_hosts = [] if self.same_host else [str(instance.host)]
+        spec.retry = None
+        return spec
+
+    def _migration(self, chosen: Selection) -> Migration:
+        instance, context = self._instance, self.call.context
+        return Migration.of(
+            uuid=self.migration_uuid,
+            instance_uuid=instance.uuid,
+            migration_type=_TYPES[self.kind is RESIZE],
+            status=MIGRATING,
+            source_host=instance.host,
+            source_node=instance.node or instance.host,
+            source_zone=instance.availability_zone,
+            source_place=_place(instance.uuid, instance),
+            dest_host=chosen.host,
+            dest_node=chosen.node,
+            dest_zone=chosen.availability_zone,
+            dest_place=_place(instance.uuid, chosen),
+            old_flavor=instance.flavor,
+            new_flavor=self.flavor,
+            request_id=context.request_id,
+            user_id=str(context.user_id),
+            project_id=instance.project_id,
+        )
+
+    def _release(self, chosen: Selection, spec: RequestSpec) -> None:
+        """Release the claim on the new host, unless a request has begun to move the server there.
+
+        One that has grown on the server's own host becomes what it was. If no scheduler answers,
+        a new claim expires.
+        """
+        uuid, scheduler = self._instance.uuid, self.dependencies.scheduler
+        with self._cell.database.read() as session:
+            under_way = migrations.unfinished(session, uuid)
+        if under_way is not None and under_way.dest_host == chosen.host:
+            return
+        try:
+            if chosen.host == self._instance.host:
+                spec.flavor = self._instance.flavor
+                scheduler.move_claim(
+                    self.call.context, instance_uuid=uuid, request_spec=spec, to=chosen
+                )
+            else:
+                scheduler.release_claims(self.call.context, instance_uuids=[uuid], host=chosen.host)
+        except exception.Unavailable:
+            return
+
+
+def _place(instance_uuid: str, of: Instance | Selection) -> InstancePlace | None:
+    if of.numa_topology is None and not of.pci:
+        return None
+    return InstancePlace.of(
+        instance_uuid=instance_uuid, numa_topology=of.numa_topology, pci=list(of.pci)
+    )

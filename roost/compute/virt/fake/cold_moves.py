@@ -1,0 +1,115 @@
+"""Simulated cold migration and resize: hosts of one rig access each other's folders."""
+
+import json
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+from roost import exception, states
+from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.fake.migration import FakeGuests
+from roost.context import RequestContext
+from roost.objects import Instance, NetworkInfo
+
+
+class FakeColdMoves:
+    """Moves guests that are files: a guest arrives as a file beside those of its host's guests.
+
+    :param described: describes a guest, as its file has it
+    :param keep_drive: copies a config drive for a guest, or removes the old one
+    """
+
+    def __init__(
+        self,
+        guests: FakeGuests,
+        *,
+        described: Callable[[Instance, NetworkInfo, GuestPlacement], dict[str, Any]],
+        keep_drive: Callable[[str, pathlib.Path | None], None],
+    ) -> None:
+        self._guests = guests
+        self._described = described
+        self._keep_drive = keep_drive
+
+    def prepare(self, instance: Instance) -> str:
+        if self._guests.file(instance.uuid).exists():
+            raise exception.Conflict(f"The guest {instance.uuid} is on this host.")
+        self._guests.strike("prepare")
+        room = self._room(instance.uuid)
+        room.parent.mkdir(parents=True, exist_ok=True)
+        room.write_text("{}")
+        return json.dumps({"file": str(room)})
+
+    def discard(self, uuid: str) -> None:
+        self._room(uuid).unlink(missing_ok=True)
+        self._before(uuid).unlink(missing_ok=True)
+
+    def send(self, uuid: str, room: str) -> None:
+        guest, file = self._guests.contents(uuid), pathlib.Path(json.loads(room)["file"])
+        self._guests.strike("migrate")
+        if not file.exists():
+            raise exception.NotFound(f"There is no room for the guest {uuid} any more.")
+        _replace(file, guest)
+
+    def arrive(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        *,
+        network_info: NetworkInfo,
+        placement: GuestPlacement,
+        config_drive: pathlib.Path | None,
+    ) -> None:
+        uuid, room = instance.uuid, self._room(instance.uuid)
+        self._guests.strike("arrive")
+        if room.exists():
+            sent = json.loads(room.read_text())
+            own = self._described(instance, network_info, placement)
+            self._keep_drive(uuid, config_drive)
+            self._guests.write(uuid, _stopped(sent, own))
+            room.unlink()
+        self._guests.contents(uuid)
+
+    def reshape(
+        self,
+        context: RequestContext,
+        instance: Instance,
+        *,
+        network_info: NetworkInfo,
+        placement: GuestPlacement,
+        config_drive: pathlib.Path | None,
+    ) -> None:
+        uuid, before = instance.uuid, self._before(instance.uuid)
+        self._guests.strike("arrive")
+        guest = self._guests.contents(uuid)
+        if not before.exists():
+            _replace(before, guest)
+        self._keep_drive(uuid, config_drive)
+        own = self._described(instance, network_info, placement)
+        self._guests.write(uuid, _stopped(guest, own))
+
+    def restore(self, uuid: str) -> None:
+        before = self._before(uuid)
+        if before.exists():
+            self._guests.write(uuid, json.loads(before.read_text()))
+            before.unlink()
+
+    def settle(self, uuid: str) -> None:
+        self._before(uuid).unlink(missing_ok=True)
+
+    def _room(self, uuid: str) -> pathlib.Path:
+        """Return the path of the file in which a guest arrives."""
+        return self._guests.file(uuid).with_suffix(".room")
+
+    def _before(self, uuid: str) -> pathlib.Path:
+        """Return the path of the file of what a guest was before it was reshaped."""
+        return self._guests.file(uuid).with_suffix(".before")
+
+
+def _stopped(guest: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    return {**guest, **own, "image": guest.get("image"), "power_state": states.SHUTDOWN}
+
+
+def _replace(file: pathlib.Path, guest: dict[str, Any]) -> None:
+    partial = file.with_suffix(".part")
+    partial.write_text(json.dumps(guest))
+    partial.replace(file)

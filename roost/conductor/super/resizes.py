@@ -1,0 +1,80 @@
+"""Settles the quota of resizes whose migration is over. Called by ``sweeper.py``.
+
+Any number of super-conductors may do so: each resize is settled once.
+"""
+
+import dataclasses
+import itertools
+import logging
+import operator
+import time
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from roost import exception
+from roost.cells import Cells
+from roost.db.api import resizes
+from roost.db.api.resizes import UnsettledResize
+from roost.db.cell import instances, migrations
+from roost.db.engine import Database, retried
+from roost.objects import Flavor
+
+LOG = logging.getLogger(__name__)
+_PATIENCE: Final = 300.0  # seconds that a request takes at most, from its quota to its migration
+
+
+@dataclasses.dataclass(frozen=True)
+class Resizes:
+    """Settles resizes.
+
+    :param missed: times since which migrations are not in their cells
+    """
+
+    database: Database
+    cells: Cells
+    missed: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    def settle(self, *, but_not: Collection[str]) -> None:
+        """Settle the resizes that are over.
+
+        :param but_not: unavailable cells, whose resizes are settled later
+        """
+        marker, unsettled = 0, set()
+        while True:
+            with self.database.read() as session:
+                page = resizes.list_unsettled(session, marker=marker, but_not_in=but_not)
+            if not page:
+                break
+            marker = page[-1].id
+            unsettled |= {resize.resize_uuid for resize in page}
+            cell_of = operator.attrgetter("cell_uuid")
+            for cell_uuid, found in itertools.groupby(sorted(page, key=cell_of), cell_of):
+                self._settle_in_cell(cell_uuid, [*found])
+        for uuid in self.missed.keys() - unsettled:
+            del self.missed[uuid]
+
+    def _settle_in_cell(self, cell_uuid: str, unsettled: Sequence[UnsettledResize]) -> None:
+        uuids = [resize.resize_uuid for resize in unsettled]
+        try:
+            with self.cells.get(cell_uuid).database.read() as session:
+                flavors = migrations.flavors_after(session, uuids)
+                known = migrations.known(session, uuids)
+                for resize in unsettled:
+                    if resize.resize_uuid not in known and self._never_comes(resize.resize_uuid):
+                        instance = instances.get(session, resize.instance_uuid)
+                        flavors[resize.resize_uuid] = instance.flavor
+            for resize in unsettled:
+                if resize.resize_uuid in flavors:
+                    self._settle(resize, flavors[resize.resize_uuid])
+        except exception.RoostError as error:
+            LOG.warning("cell %s: the quota of resizes waits: %s", cell_uuid, error.message)
+
+    def _never_comes(self, migration_uuid: str) -> bool:
+        """Return whether no API can still write a migration, as the request has ended long ago."""
+        since = self.missed.setdefault(migration_uuid, time.monotonic())
+        return time.monotonic() - since > _PATIENCE
+
+    @retried
+    def _settle(self, resize: UnsettledResize, flavor: Flavor) -> None:
+        with self.database.begin() as session:
+            resizes.settle(session, resize.instance_uuid, flavor, migration_uuid=resize.resize_uuid)

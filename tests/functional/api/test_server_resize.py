@@ -1,0 +1,226 @@
+"""Requests to resize a server: its flavor, the project's quota, and what is refused."""
+
+import pytest
+
+from roost import states
+from roost.db.api import flavors, quota, resizes
+from roost.db.cell import migrations, operations
+from tests.api_harness import ALICE, LARGER
+from tests.builders import CELL1, a_flavor, a_migration, an_image
+
+_PLACED = {"host": "h1", "node": "h1", "vm_state": states.ACTIVE, "task_state": None}
+
+
+def resize(world, server, flavor=LARGER, *, version="2.96", **more):
+    body = {"resize": {"flavorRef": flavor, **more}}
+    path = f"/v2.1/servers/{server.uuid}/action"
+    return world.client.post(path, body, version=version, token=ALICE)
+
+
+def message(answer):
+    (said,) = answer.json.values()
+    return said["message"]
+
+
+def in_cell(world, read, *arguments):
+    with world.databases[CELL1].read() as session:
+        return read(session, *arguments)
+
+
+def charged(world):
+    """Return the (cores, MiB) that the project is charged for, which is what its mappings have."""
+    with world.api_db.read() as session:
+        assert quota.differences(session) == {}
+    used = world.usage()
+    return used["cores"], used["ram"]
+
+
+def unsettled(world, server):
+    with world.api_db.read() as session:
+        return resizes.find(session, server.uuid)
+
+
+@pytest.fixture
+def server(world):
+    instance = world.place(CELL1, **_PLACED)
+    with world.api_db.begin() as session:
+        quota.recount(session, "project")
+    return instance
+
+
+@pytest.fixture
+def add_flavor(world):
+    def add(**values):
+        flavor = a_flavor(**{"flavorid": "9", "name": "another", "root_gb": 20, **values})
+        with world.api_db.begin() as session:
+            flavors.create(session, flavor)
+        return flavor.flavorid
+
+    return add
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.96"])
+def test_a_server_is_to_get_a_flavor_on_a_host_that_is_claimed_beside_its_own(
+    world, server, version
+):
+    answer = resize(world, server, version=version)
+    assert (answer.status_code, answer.text) == (202, "")
+    assert world.scheduler.moved == [([server.uuid], "h1", "new-host")]
+    row = world.instance(server.uuid)
+    assert (row.vm_state, row.task_state, row.host) == ("active", "resize_prep", "h1")
+    assert row.flavor.flavorid == "1"
+    migration = in_cell(world, migrations.unfinished, server.uuid)
+    assert (migration.migration_type, migration.dest_host) == ("resize", "new-host")
+    assert (migration.old_flavor.flavorid, migration.new_flavor.flavorid) == ("1", LARGER)
+    operation = in_cell(world, operations.find, server.uuid)
+    assert (operation.kind, operation.step, operation.host) == ("resize", "prepare", "new-host")
+    shown = world.client.get(f"/v2.1/servers/{server.uuid}", token=ALICE).json["server"]
+    assert shown["status"] == "RESIZE"
+
+
+def test_the_larger_of_both_flavors_is_charged_at_once(world, server):
+    assert charged(world) == (1, 512)
+    resize(world, server)
+    assert charged(world) == (2, 2048)
+    assert unsettled(world, server) == in_cell(world, migrations.unfinished, server.uuid).uuid
+
+
+def test_a_smaller_flavor_is_not_given_back_before_the_user_confirms_it(world, server, add_flavor):
+    resize(world, server, add_flavor(vcpus=1, memory_mb=256))
+    assert charged(world) == (1, 512)
+
+
+def test_without_quota_nothing_is_claimed(world, server):
+    with world.api_db.begin() as session:
+        quota.set_for_project(session, "project", {"ram": 1024})
+    answer = resize(world, server)
+    assert answer.status_code == 403
+    assert message(answer).startswith("Quota exceeded for ram: Requested 1536, but already used")
+    assert world.scheduler.moved == []
+    assert (charged(world), unsettled(world, server)) == ((1, 512), None)
+
+
+def test_a_project_beyond_its_quota_may_resize_to_what_needs_no_more_of_it(
+    world, server, add_flavor
+):
+    with world.api_db.begin() as session:
+        quota.set_for_project(session, "project", {"cores": 0, "ram": 2048})
+    assert resize(world, server, add_flavor(memory_mb=1024)).status_code == 202
+    assert charged(world) == (1, 1024)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"flavorid": "1"}, "When resizing, instances must change flavor!"),
+        ({"root_gb": 9}, "The root disk cannot shrink: the server has 10 GiB, and the flavor"),
+        ({"root_gb": 0}, "The flavor another has no root disk."),
+        ({"ephemeral_gb": 1}, "The ephemeral disk cannot shrink"),
+        ({"disabled": True}, "Invalid flavorRef provided."),
+        ({"is_public": False}, "Invalid flavorRef provided."),
+        ({"memory_mb": 64}, "memory"),
+        ({"extra_specs": {"hw:cpu_policy": "no such"}}, "CPU policy requested is invalid"),
+    ],
+)
+def test_a_flavor_that_does_not_fit_is_refused_and_nothing_is_charged(
+    world, server, add_flavor, values, said
+):
+    image = an_image(min_ram=128)
+    old = a_flavor(root_gb=10, ephemeral_gb=2 if "ephemeral_gb" in values else 0)
+    server = world.place(CELL1, **_PLACED, image=image, flavor=old)
+    before = world.usage()
+    flavor = "1" if "flavorid" in values else add_flavor(**{"ephemeral_gb": 2, **values})
+    answer = resize(world, server, flavor)
+    assert (answer.status_code, said in message(answer)) == (400, True), message(answer)
+    assert (world.usage(), unsettled(world, server)) == (before, None)
+    assert world.scheduler.moved == []
+
+
+@pytest.mark.parametrize("flavor", ["no-such-flavor", "", 77, None])
+def test_a_flavor_that_there_is_not_is_refused(world, server, flavor):
+    assert resize(world, server, flavor).status_code == 400
+
+
+@pytest.mark.parametrize("vm_state", ["paused", "suspended", "rescued", "error", "resized"])
+def test_what_its_state_forbids_is_refused(world, vm_state):
+    server = world.place(CELL1, **_PLACED | {"vm_state": vm_state})
+    answer = resize(world, server)
+    assert answer.status_code == 409
+    assert message(answer) == (
+        f"Cannot 'resize' instance {server.uuid} while it is in vm_state {vm_state}"
+    )
+
+
+def test_a_server_that_fits_nowhere_is_refused_with_the_reasons_and_its_quota_given_back(
+    world, server
+):
+    world.scheduler.chosen = "h1"
+    answer = resize(world, server)
+    assert answer.status_code == 400
+    assert message(answer).startswith("No valid host was found.")
+    assert (charged(world), unsettled(world, server)) == ((1, 512), None)
+
+
+def test_of_two_requests_at_once_one_is_refused_and_only_one_is_charged(world, server, add_flavor):
+    third = add_flavor(vcpus=4, memory_mb=512)
+    select = world.scheduler.select_destinations
+
+    def late(*arguments, **named):
+        world.scheduler.select_destinations = select
+        assert resize(world, server, third).status_code == 409
+        return select(*arguments, **named)
+
+    world.scheduler.select_destinations = late
+    assert resize(world, server).status_code == 202
+    assert charged(world) == (2, 2048)
+
+
+def test_what_has_begun_meanwhile_is_named_and_the_quota_given_back(world, server):
+    select = world.scheduler.select_destinations
+
+    def late(*arguments, **named):
+        path = f"/v2.1/servers/{server.uuid}/action"
+        assert world.client.post(path, {"os-stop": None}, token=ALICE).status_code == 202
+        return select(*arguments, **named)
+
+    world.scheduler.select_destinations = late
+    answer = resize(world, server)
+    assert (answer.status_code, "'stop' is under way" in message(answer)) == (409, True)
+    assert world.scheduler.released == [([server.uuid], "new-host")]
+    assert (charged(world), unsettled(world, server)) == ((1, 512), None)
+
+
+@pytest.mark.parametrize(("status", "code"), [("reverted", 202), ("migrating", 409)])
+def test_the_quota_of_the_resize_before_is_settled_first_if_that_is_over(
+    world, server, status, code
+):
+    before = a_migration(instance_uuid=server.uuid, status=status)
+    with world.databases[CELL1].begin() as session:
+        migrations.create(session, before)
+    with world.api_db.begin() as session:
+        larger = a_flavor(vcpus=9, memory_mb=9000)
+        none = {"cores": -1, "ram": -1}
+        resizes.charge(session, server.uuid, larger, migration_uuid=before.uuid, defaults=none)
+    answer = resize(world, server)
+    assert answer.status_code == code
+    assert charged(world) == ((2, 2048) if code == 202 else (9, 9000))
+
+
+@pytest.mark.parametrize("value", ["AUTO", "MANUAL"])
+def test_the_file_system_grows_with_the_disk_if_the_user_says_so(world, server, value):
+    resize(world, server, **{"OS-DCF:diskConfig": value})
+    assert world.instance(server.uuid).disk_config == value
+
+
+def test_what_grows_where_it_is_moves_nowhere(world, server, options):
+    object.__setattr__(options, "resizes_on_same_host", True)
+    world.scheduler.chosen = "h1"
+    assert resize(world, server).status_code == 202
+    migration = in_cell(world, migrations.unfinished, server.uuid)
+    assert (migration.source_host, migration.dest_host) == ("h1", "h1")
+
+
+def test_a_deleted_server_gives_back_all_that_its_resize_was_charged(world, server):
+    resize(world, server)
+    assert world.client.delete(f"/v2.1/servers/{server.uuid}", token=ALICE).status_code == 204
+    assert charged(world) == (0, 0)
