@@ -1,4 +1,6 @@
-"""What ``make rig`` shows: ten servers through two cells, step by step, and one that had to move.
+"""What ``make rig`` shows: ten servers through two cells, step by step, and two that move.
+
+The build of one fails on its first host, and another one is resized.
 
 Everything is asked of the REST API; the rig itself is one other process.
 """
@@ -6,7 +8,9 @@ Everything is asked of the REST API; the rig itself is one other process.
 import collections
 import json
 import pathlib
+import time
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.panel import Panel
@@ -23,6 +27,7 @@ CELLS = 2
 HOSTS = 3
 SERVERS = 10
 TIMEOUT = 60
+LARGER = "m1.small"
 TRIES = 6  # servers booted to see one land on a host that fails
 
 
@@ -63,9 +68,10 @@ def _show(plan: Plan, console: Console) -> bool:
     console.print(timeline.summary(lines))
     screen.report(console, plan, servers)
     moved = _reschedule(plan, client, request, servers, console)
+    resized = _resize(client, servers[0], console)
     well = all(server.state == "ACTIVE" for server in servers)
     console.print(_verdict(servers, moved))
-    return well and moved is not None and moved.state == "ACTIVE"
+    return well and resized and moved is not None and moved.state == "ACTIVE"
 
 
 def timeline_of(plan: Plan, client: Client, server: WatchedServer) -> BootTimeline:
@@ -115,6 +121,36 @@ def _reschedule(
     finally:
         plan.faults_file.unlink()
     return None
+
+
+def _resize(client: Client, server: WatchedServer, console: Console) -> bool:
+    """Give a server a larger flavor on another host; return whether it is ACTIVE with that."""
+    larger = boots.choose(client.flavors(), LARGER, "flavor")
+    console.rule(f"a resize: {server.name} gets the flavor {LARGER}", align="left")
+    well = True
+    for action, status in (
+        ({"resize": {"flavorRef": larger}}, "VERIFY_RESIZE"),
+        ({"confirmResize": None}, "ACTIVE"),
+    ):
+        began = time.monotonic()
+        client.act(server.id, action)
+        found = _wait_at_rest(client, server.id)
+        well = well and found["status"] == status
+        console.print(
+            f"{next(iter(action)):<15} {found['status']:<15} {found['OS-EXT-SRV-ATTR:host']:<15}"
+            f" {time.monotonic() - began:.2f} s"
+        )
+    return well
+
+
+def _wait_at_rest(client: Client, server_id: str) -> dict[str, Any]:
+    """Return a server once nothing is done to it, or after a while."""
+    until = time.monotonic() + TIMEOUT
+    found = client.server(server_id)
+    while found["OS-EXT-STS:task_state"] is not None and time.monotonic() < until:
+        time.sleep(0.05)
+        found = client.server(server_id)
+    return found
 
 
 def _end_the_one_before(state: pathlib.Path, console: Console) -> None:

@@ -1,4 +1,6 @@
-"""The cost of a stop and of a start on a rig of real processes: CPU seconds by kind of daemon.
+"""The cost of a stop, a start, a resize and a migration on a rig of real processes.
+
+CPU seconds by kind of daemon, of each action until all servers rest.
 
     roost-rig up --bus amqp://guest:guest@127.0.0.1:5672 --db postgresql
     python -m tests.bench.bench_moves -n 100
@@ -7,6 +9,7 @@ Reports, and judges nothing: rates depend on who else uses the machine, CPU seco
 """
 
 import argparse
+import itertools
 import pathlib
 import time
 from concurrent import futures
@@ -38,19 +41,36 @@ def main():
     print(f"{asked.servers} servers, {plan.database_host}, spin {1000 * meters.spin():.1f} ms")
     boots.boot(client, request, count=asked.servers, timeout=600)
     try:
-        for _ in range(asked.rounds):
-            for action, status in (("os-stop", "SHUTOFF"), ("os-start", "ACTIVE")):
-                act = lambda one=action, to=status: _all(client, one, to)  # noqa: E731
-                bench_boots.measure(plan, action, asked.servers, act)
+        for flavor in itertools.islice(itertools.cycle(_flavors(client)), asked.rounds):
+            for body, status in (
+                ({"os-stop": None}, "SHUTOFF"),
+                ({"os-start": None}, "ACTIVE"),
+                ({"resize": {"flavorRef": flavor}}, "VERIFY_RESIZE"),
+                ({"confirmResize": None}, "ACTIVE"),
+                ({"migrate": None}, "VERIFY_RESIZE"),
+                ({"revertResize": None}, "ACTIVE"),
+            ):
+                act = lambda what=body, to=status: _all(client, what, to)  # noqa: E731
+                bench_boots.measure(plan, next(iter(body)), asked.servers, act)
     finally:
         boots.delete_all(client, timeout=600, show=lambda _left: None)
 
 
-def _all(client, action, status):
+def _flavors(client):
+    """Return two flavors with the same disk."""
+    values = {"ram": 256, "vcpus": 1, "disk": 10}
+    made = [
+        client.post("/flavors", {"flavor": {**values, "name": f"bench-{time.time()}", "ram": ram}})
+        for ram in (256, 512)
+    ]
+    return [one["flavor"]["id"] for one in made]
+
+
+def _all(client, body, status):
     """Do something to all servers, and wait until all rest."""
     servers = [server["id"] for server in client.servers()]
     with futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(lambda uuid: client.act(uuid, {action: None}), servers))
+        list(pool.map(lambda uuid: client.act(uuid, body), servers))
     until = time.monotonic() + 300
     while time.monotonic() < until:
         found = list(client.servers())

@@ -32,6 +32,8 @@ _IMAGES = (
 )
 _REBUILD = {"rebuild": None}  # its image is the world's
 _RESCUE = {"rescue": None}
+_MIGRATE = {"migrate": None}
+_MOVES = (_MIGRATE, {"resize": {"flavorRef": "1"}}, {"resize": {"flavorRef": "2"}})
 # What people do to servers of a status; each look at a server is followed by another for as long as
 # there is something to do.
 _ACTIONS = {
@@ -42,6 +44,7 @@ _ACTIONS = {
         {"reboot": {"type": "SOFT"}},
         {"changePassword": {"adminPass": "secret"}},
         *_IMAGES,
+        *_MOVES,
         _REBUILD,
         _RESCUE,
         *_ANY_TIME,
@@ -51,7 +54,20 @@ _ACTIONS = {
     "ERROR": (_REBUILD, _RESCUE, {"reboot": {"type": "HARD"}}),
     "PAUSED": ({"unpause": None}, {"unpause": None}, {"reboot": {"type": "HARD"}}, *_RESETS),
     "SUSPENDED": ({"resume": None}, {"resume": None}, {"reboot": {"type": "HARD"}}, *_RESETS),
-    "SHUTOFF": ({"os-start": None}, {"os-start": None}, _REBUILD, _RESCUE, *_IMAGES, *_RESETS),
+    "SHUTOFF": (
+        {"os-start": None},
+        {"os-start": None},
+        _REBUILD,
+        _RESCUE,
+        *_IMAGES,
+        *_MOVES,
+        *_RESETS,
+    ),
+    "VERIFY_RESIZE": (
+        {"confirmResize": None},
+        {"revertResize": None},
+        {"reboot": {"type": "HARD"}},
+    ),
 }
 KEPT_FOR = 30  # seconds for which deleted servers can be restored, where they can
 _RESTORE = {"restore": None}
@@ -187,13 +203,14 @@ class Story:
         actions = _ACTIONS.get(answer["server"]["status"], ()) if status == 200 else ()
         if actions:
             action = self.random.choice(actions)
-            token = ADMIN if action in _RESETS else TOKEN
+            token = ADMIN if action in (*_RESETS, _MIGRATE) else TOKEN
+            expected = (200, 202, 204, 404, 409, 0, 503, 504, *([400] if action in _MOVES else []))
             path = f"/servers/{seen.uuid}/action"
             if action is _REBUILD:
                 action = {"rebuild": {"imageRef": self.world.ground.image}}
             status, _answer = self.world.ask("POST", path, action, token=token)
             self.sea.totals[f"{next(iter(action))} {status}"] += 1
-            if status not in (200, 202, 404, 409, 0, 503, 504):
+            if status not in expected:
                 self.wrong.append(f"{action} of {name} was answered {status}")
             if self.sea.raging:
                 self._someday(lambda: self._change(name), 0.5, 12)

@@ -108,6 +108,10 @@ class Arena:
             image=boots.choose(self.client.images(), IMAGE, "image"),
         )
 
+    def larger_flavor(self) -> str:
+        """Return the id of the flavor that servers are resized to."""
+        return boots.choose(self.client.flavors(), "m1.small", "flavor")
+
     def guests(self) -> Mapping[str, Mapping[str, str]]:
         """Return what is on the disks of the hosts: the state of each guest, by host and uuid."""
         found: dict[str, dict[str, str]] = {}

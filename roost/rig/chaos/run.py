@@ -121,7 +121,9 @@ class ChaosRun:
         self._began = time.monotonic()
         faults = options.faults(schedule.FaultTargets.of(arena.plan))
         self._breaker = FaultInjector(arena.ground(), faults, tell=self._tell_fault)
-        self._storm = Storm(arena.client, options.wishes(), arena.prototype())
+        self._storm = Storm(
+            arena.client, options.wishes(), arena.prototype(), larger=arena.larger_flavor()
+        )
         self._keeper = Keeper(arena.plan, arena.supervisor, made=lambda: list(self._breaker.made))
         self._inspector = Inspector(arena, self._storm, patience=options.patience, say=screen.say)
 

@@ -21,6 +21,7 @@ from roost.rig.client import Client
 CLIENTS: Final = 16
 LOOK_SECONDS: Final = 1.0
 _REFUSALS: Final = range(400, 500)
+_IMPOSSIBLE: Final = 400  # say: there is no other host for a server that must stay with others
 # What each action of a server's life asks for, and the status that it leads to.
 ACTIONS: Final[Mapping[str, tuple[dict[str, Any] | None, str]]] = {
     "reboot": ({"type": "HARD"}, "ACTIVE"),
@@ -31,6 +32,10 @@ ACTIONS: Final[Mapping[str, tuple[dict[str, Any] | None, str]]] = {
     "unpause": (None, "ACTIVE"),
     "suspend": (None, "SUSPENDED"),
     "resume": (None, "ACTIVE"),
+    "migrate": (None, "VERIFY_RESIZE"),
+    "resize": ({}, "VERIFY_RESIZE"),
+    "confirmResize": (None, "ACTIVE"),
+    "revertResize": (None, "ACTIVE"),
 }
 
 
@@ -38,6 +43,7 @@ class Storm:
     """Sends the requests of a schedule, and looks at what becomes of them.
 
     :param prototype: flavor, image and networks of all servers
+    :param larger: the id of the flavor that servers are resized to
     :param pause: seconds between two looks, and until a client comes again
     """
 
@@ -47,6 +53,7 @@ class Storm:
         wishes: Sequence[StormRequest],
         prototype: boots.BootRequest,
         *,
+        larger: str,
         pause: float = LOOK_SECONDS,
     ) -> None:
         self.register = Register()
@@ -54,6 +61,7 @@ class Storm:
         self._client = client
         self._wishes = wishes
         self._prototype = prototype
+        self._larger = larger
         self._pause = pause
         self._over = threading.Event()
         self._closed = threading.Event()
@@ -138,6 +146,8 @@ class Storm:
         given, wanted = ACTIONS[action]
         if action == "rebuild":
             given = {"imageRef": self._prototype.image}
+        if action == "resize":
+            given = {"flavorRef": self._larger}
         accepted = False
         while not self._closed.is_set():
             try:
@@ -145,7 +155,7 @@ class Storm:
                     accepted = self._post(server, {action: given})
                 with self.answers.noted("GET server"):
                     seen = self._client.server(server.ids[0])
-            except exception.NotFound:
+            except (exception.NotFound, exception.Invalid):
                 return False
             except exception.RoostError:
                 self._closed.wait(self._pause)
@@ -160,12 +170,20 @@ class Storm:
         return False
 
     def _post(self, server: StormServer, action: dict[str, Any]) -> bool:
-        """Ask for an action; return whether it was accepted, as far as is known."""
-        with contextlib.suppress(exception.Conflict, exception.Unavailable):
+        """Ask for an action; return whether it was accepted, as far as is known.
+
+        :raises roost.exception.Invalid: when it is impossible
+        """
+        try:
             with self.answers.noted(f"POST {min(action)}"):
                 self._client.act(server.ids[0], action)
-            return True
-        return False
+        except exception.Conflict as error:
+            if error.details.get("status") == _IMPOSSIBLE:
+                raise exception.Invalid(error.message) from error
+            return False
+        except exception.Unavailable:
+            return False
+        return True
 
     def _ask_for(self, request: StormRequest) -> None:
         group = self._make_group(request) if request.policy else None

@@ -18,10 +18,14 @@ _AFTER: Final = {STAY: (0.0, 0.0), AT_ONCE: (0.0, 0.0), BUILDING: (0.2, 4.0), AC
 _SIZES: Final = {1: 70, 2: 12, 3: 10, 5: 8}
 # What is done to a server that stays, one after the other; afterwards it is ACTIVE again.
 _LIVES: Final = {
-    (): 40,
-    ("reboot",): 15,
-    ("rebuild",): 15,
-    ("os-stop", "os-start"): 15,
+    (): 30,
+    ("reboot",): 10,
+    ("rebuild",): 10,
+    ("os-stop", "os-start"): 10,
+    ("migrate", "confirmResize"): 7,
+    ("migrate", "revertResize"): 5,
+    ("resize", "confirmResize"): 7,
+    ("resize", "revertResize"): 6,
     ("pause", "unpause"): 8,
     ("suspend", "resume"): 7,
 }
