@@ -85,7 +85,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         cell_sweeper.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
         cell_sweeper.Deletes(deletion, compute, filterings),
         cell_sweeper.Operations(outcomes, moves),
-        Confirmations(database, moves, seconds=conf.compute.resize_confirm_window),
+        Confirmations(database, moves, conf.compute.resize_confirm_window, STALE_SECONDS),
         surely_down=liveness_reporter.surely_down,
         lease_seconds=conf.conductor.task_lease_seconds,
         stale_seconds=STALE_SECONDS,

@@ -169,6 +169,8 @@ def decide(
     :param resumes: whether guests that ran are started again after a reboot of the node
     """
     if guest is None:
+        if _is_resized(row) and row.power_state != states.NOSTATE:
+            return GuestDecision(Correction.FOLLOW, _GONE.why)  # it may be reverted
         return _GONE if must_have_guest(row) else None
     if row.place == HERE and row.task_state is not None:
         return None
@@ -189,7 +191,10 @@ def must_have_guest(row: InstanceLocation) -> bool:
 
 def is_unnoted(guest: Guest | None, row: InstanceLocation) -> bool:
     """Return whether a guest lacks its mark as announced, though its server is built and idle."""
-    is_built = must_have_guest(row) or (
-        row.place == HERE and row.task_state is None and row.vm_state == states.RESIZED
-    )
+    is_built = must_have_guest(row) or _is_resized(row)
     return guest is not None and not guest.announced and is_built
+
+
+def _is_resized(row: InstanceLocation) -> bool:
+    """Return whether a server of this host waits for its user to confirm or revert its move."""
+    return row.place == HERE and row.task_state is None and row.vm_state == states.RESIZED

@@ -1,14 +1,14 @@
 """Instances (servers), their faults, and the provisions of their guests."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from oslo_versionedobjects import fields
 
 from roost.objects import base
 from roost.objects.explanation import FilterVerdict, plain
-from roost.objects.flavor import ImageMeta
+from roost.objects.flavor import Flavor, ImageMeta
 
 
 @base.VersionedObjectRegistry.register
@@ -115,6 +115,7 @@ def counted_message(fault: InstanceFault) -> str | None:
 
 IMAGE: Final = "image"  # the source of a disk that a guest boots from
 SWAP: Final = "swap"
+_MIB_PER_GIB: Final = 1024
 UNFORMATTED: Final = "none"
 FILE_SYSTEMS: Final = ("ext2", "ext3", "ext4", "vfat", "xfs")
 FORMATS: Final = (*FILE_SYSTEMS, UNFORMATTED, SWAP)  # of a disk without an image
@@ -176,6 +177,43 @@ class GuestConfig(base.RoostObject):
         """Clear the password and the files, which no guest will get any more."""
         self.admin_password, self.files = None, []
         self.obj_reset_changes()
+
+
+def devices_for(devices: Sequence[BlockDevice], old: Flavor, new: Flavor) -> list[BlockDevice]:
+    """Return the disks of a guest that gets another flavor.
+
+    Those that are as large as the old flavor allows follow the new one; smaller ones, which the
+    user has sized, stay.
+    """
+    if not devices:  # then its flavor alone says what it has
+        return []
+    sizes = {
+        IMAGE: (old.root_gb * _MIB_PER_GIB, new.root_gb * _MIB_PER_GIB),
+        SWAP: (old.swap, new.swap),
+        None: (old.ephemeral_gb * _MIB_PER_GIB, new.ephemeral_gb * _MIB_PER_GIB),
+    }
+    kinds = [_kind_of(device) for device in devices]
+    found = []
+    for kind, device in zip(kinds, devices, strict=True):
+        before, after = sizes[kind]
+        if device.size_mb == before or (kind == SWAP and device.size_mb > after):
+            changed = device.obj_clone()
+            changed.size_mb = after
+            found.append(changed)
+        else:
+            found.append(device)
+    for kind in (None, SWAP):
+        if kind not in kinds and sizes[kind][1]:
+            size = sizes[kind][1]
+            made = {"boot_index": None, "size_mb": size, "guest_format": kind}
+            found.append(BlockDevice.of(source_type="blank", **made))
+    return [one for one in found if one.size_mb or one.source_type == IMAGE]
+
+
+def _kind_of(device: BlockDevice) -> str | None:
+    if device.source_type == IMAGE:
+        return IMAGE
+    return SWAP if device.guest_format == SWAP else None
 
 
 _FOLDER: Final = "/dev/"

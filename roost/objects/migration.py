@@ -1,11 +1,12 @@
 """Migrations: moves of servers to other hosts, or to other flavors."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from oslo_versionedobjects import fields
 
 from roost.objects import base
-from roost.objects.instance import Instance
+from roost.objects.instance import BlockDevice, Instance, devices_for
 
 _SOURCE: Final = "source"  # kinds.SOURCE; the scheduler's library has objects, and no kinds
 # Statuses, by OpenStack's names. A migration in one of ENDED is over: its server has one
@@ -63,12 +64,18 @@ class Migration(base.RoostObject):
         """Return the host on one side: source or destination."""
         return str(self.source_host if side == _SOURCE else self.dest_host)
 
+    def new_devices(self, devices: Sequence[BlockDevice]) -> list[BlockDevice]:
+        """Return the disks of the guest with the new flavor; instances have theirs until then."""
+        return devices_for(devices, self.old_flavor, self.new_flavor)
+
     def instance_at(self, side: str, instance: Instance) -> Instance:
         """Return a copy of the instance with the flavor and the place that it has on one side."""
         is_source = side == _SOURCE
         place = self.source_place if is_source else self.dest_place
         copy: Instance = instance.obj_clone()
         copy.flavor = self.old_flavor if is_source else self.new_flavor
+        if copy.provisions is not None and not is_source:
+            copy.provisions.block_devices = self.new_devices(copy.provisions.block_devices)
         copy.numa_topology = place.numa_topology if place is not None else None
         copy.pci = list(place.pci) if place is not None else []
         copy.obj_reset_changes()

@@ -16,6 +16,7 @@ from roost.scheduler.claim_transaction import (
     StaleRead,
     selection,
 )
+from roost.scheduler.columns import HostView
 from roost.scheduler.engine import Placement
 from roost.scheduler.request import Request, asked_by, hinted_instances, rules_out
 from roost.scheduler.topology import HeldTopology
@@ -144,8 +145,13 @@ class Select(ClaimRequest):
         self._others = dict(zip(uuids, decision.alternates, strict=True))
         chosen = dict(zip(uuids, decision.chosen, strict=True))
         gained = {uuid: place for uuid, place in chosen.items() if uuid not in self._kept}
-        lost = [claim for uuid in gained for claim in transaction.held(uuid)]
-        return ClaimChange(request, gained, lost=[] if self._beside else lost)
+        lost = [
+            claim
+            for uuid in gained
+            for claim in transaction.held(uuid)
+            if self._beside is None or not transaction.is_on(claim, self._beside)
+        ]
+        return ClaimChange(request, gained, lost=lost)
 
     def _grown(self, own: Claim, row: int) -> ClaimChange:
         """Return the change by which the instance's claim grows, as its own host was chosen."""
@@ -162,13 +168,18 @@ class Select(ClaimRequest):
         for uuid in self.instance_uuids:
             for claim in transaction.held(uuid):
                 row = transaction.row_of(claim)
-                if row is not None:
-                    one = transaction.hosts.one(row)
-                    if one.host != self._beside and not rules_out(
-                        self._spec, host=one.host, node=one.node
-                    ):
-                        kept[uuid] = row
+                if row is not None and self._keeps(claim, transaction.hosts.one(row)):
+                    kept[uuid] = row
         return kept
+
+    def _keeps(self, claim: Claim, one: HostView) -> bool:
+        """Return whether an instance keeps a claim; one that moves, only what it asks for now."""
+        if rules_out(self._spec, host=one.host, node=one.node):
+            return False
+        if self._beside is None:
+            return True
+        is_asked = self._spec.requested_host in (None, one.host)
+        return one.host != self._beside and is_asked and claim.sizes == asked_by(self._spec)
 
     def _selections(self, transaction: ClaimTransaction, uuid: str) -> list[Selection]:
         place = self.change.gained.get(uuid) or _held_place(transaction, uuid, self._kept)

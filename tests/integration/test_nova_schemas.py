@@ -93,7 +93,7 @@ ACTIONS = {
     "trigger_crash_dump": ({}, None),
     "migrate": ({}, None),
     "resize": ({}, {"flavorRef": LARGER}),
-    "confirmResize": ({"vm_state": states.RESIZED}, None),
+    "confirmResize": ({"vm_state": states.RESIZED, "power_state": states.RUNNING}, None),
     "revertResize": ({"vm_state": states.RESIZED}, None),
     "lock": ({}, None),
     "unlock": ({"locked": True}, None),

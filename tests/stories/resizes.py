@@ -15,10 +15,12 @@ from tests.stories.power import STOP, act, boot, history, wait_at_rest
 __all__ = [
     "clean_slate",
     "flavor",
+    "test_a_rebuilt_server_has_the_disks_of_the_flavor_that_it_was_resized_to",
     "test_a_resize_that_fails_gives_back_its_quota",
     "test_a_server_deleted_while_it_is_resized_leaves_no_quota",
     "test_a_server_gets_a_larger_flavor_and_keeps_it_once_confirmed",
     "test_a_server_that_was_stopped_is_resized_stopped",
+    "test_a_server_that_was_to_shrink_has_its_whole_claim_once_reverted",
     "test_reverted_it_has_its_flavor_and_its_quota_again",
     "test_the_quota_of_a_smaller_flavor_counts_once_it_is_confirmed",
 ]
@@ -57,6 +59,7 @@ def test_a_server_gets_a_larger_flavor_and_keeps_it_once_confirmed(cloud, flavor
     assert (after["addresses"], after["OS-EXT-STS:power_state"]) == (before["addresses"], 1)
     shape = guest(cloud, after)
     assert (shape["vcpus"], shape["memory_mb"], shape["written"]) == (3, 1024, "by the guest")
+    assert shape["disks"] == [["image", 5 * 1024]]
     assert usage(cloud) == (3, 1024)
     assert cloud.audit() == {}
     act(cloud, uuid, CONFIRM)
@@ -116,6 +119,27 @@ def test_the_quota_of_a_smaller_flavor_counts_once_it_is_confirmed(cloud, flavor
     wait_for_usage(cloud, (1, 2048))
     assert guest(cloud, confirmed)["vcpus"] == 1
     requests.delete(f"{cloud.client.endpoint}/flavors/{smaller}", timeout=30)
+
+
+def test_a_server_that_was_to_shrink_has_its_whole_claim_once_reverted(cloud, flavor):
+    server = boot(cloud, flavorRef=flavor)
+    smaller = cloud.create_flavor(name="smaller", ram=512, vcpus=1, disk=5)
+    act(cloud, server["id"], {"resize": {"flavorRef": smaller}})
+    wait_at_rest(cloud, server["id"], "VERIFY_RESIZE")
+    act(cloud, server["id"], REVERT)
+    wait_at_rest(cloud, server["id"], "ACTIVE")
+    assert cloud.claims()[server["id"]]["vcpus"] == 3
+    wait_for_usage(cloud, (3, 1024))
+    requests.delete(f"{cloud.client.endpoint}/flavors/{smaller}", timeout=30)
+
+
+def test_a_rebuilt_server_has_the_disks_of_the_flavor_that_it_was_resized_to(cloud, flavor):
+    _before, after = resized(cloud, flavor)
+    act(cloud, after["id"], CONFIRM)
+    wait_at_rest(cloud, after["id"], "ACTIVE")
+    act(cloud, after["id"], {"rebuild": {"imageRef": cloud.image}})
+    rebuilt = wait_at_rest(cloud, after["id"], "ACTIVE")
+    assert guest(cloud, rebuilt)["disks"] == [["image", 5 * 1024]]
 
 
 @pytest.mark.parametrize("moment", ["migrate", "arrive", None])

@@ -3,7 +3,7 @@
 import uuid
 from typing import Final
 
-from roost import exception
+from roost import exception, states
 from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerRef
 from roost.api.policy import ADMIN, MANAGER, MEMBER, Rule
@@ -53,7 +53,7 @@ class ColdMigration:
             flavor=server_ref.instance.flavor,
             host=host,
         )
-        move.start()
+        move.start(*move.choose())
         return Answer()
 
 
@@ -74,7 +74,11 @@ class MoveEnd:
         :raises roost.exception.Conflict: when the server's state does not allow the action
         """
         operations.check(server_ref, self._kind)
-        migration = self._migration(server_ref)
+        migration, instance = self._migration(server_ref), server_ref.instance
+        if self._kind is CONFIRM_RESIZE and instance.power_state == states.NOSTATE:
+            raise exception.Conflict(
+                f"The guest of instance {instance.uuid} is not on its new host: revert the move."
+            )
         operation = operations.accept(
             self._dependencies,
             call,

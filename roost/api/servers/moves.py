@@ -56,14 +56,31 @@ class ServerMove:
         assert self.server_ref.cell is not None, "operations.check refuses it"
         return self.server_ref.cell
 
-    def start(self) -> None:
-        """Claim the destination, write the operation, and cast to that host.
+    def choose(self) -> tuple[RequestSpec, Selection]:
+        """Have the scheduler claim a host beside the one that the server is on.
 
+        :returns: the request, and that host
         :raises roost.exception.Invalid: when no host can take the server
-        :raises roost.exception.Conflict: when the server's state does not allow the action
         """
         spec = self._spec()
-        chosen = self._choose(spec)
+        try:
+            ((chosen, *_),) = self.dependencies.scheduler.select_destinations(
+                self.call.context,
+                request_spec=spec,
+                instance_uuids=[self._instance.uuid],
+                alternates=0,
+                beside=self._instance.host,
+            )
+        except exception.NoValidHost as error:
+            counted = self.call.allows(SHOW_PLACEMENT_COUNTS)
+            raise exception.Invalid(error.message if counted else error.uncounted) from error
+        return spec, chosen
+
+    def start(self, spec: RequestSpec, chosen: Selection) -> None:
+        """Write the operation, and cast to its first host.
+
+        :raises roost.exception.Conflict: when the server's state does not allow the action
+        """
         migration = self._migration(chosen)
         try:
             operation = operations.accept(
@@ -80,21 +97,6 @@ class ServerMove:
             self._release(chosen, spec)
             raise
         operations.send(self.call, self.server_ref, operation)
-
-    def _choose(self, spec: RequestSpec) -> Selection:
-        """Have the scheduler claim a host beside the one that the server is on."""
-        try:
-            ((chosen, *_),) = self.dependencies.scheduler.select_destinations(
-                self.call.context,
-                request_spec=spec,
-                instance_uuids=[self._instance.uuid],
-                alternates=0,
-                beside=self._instance.host,
-            )
-        except exception.NoValidHost as error:
-            counted = self.call.allows(SHOW_PLACEMENT_COUNTS)
-            raise exception.Invalid(error.message if counted else error.uncounted) from error
-        return chosen
 
     def _spec(self) -> RequestSpec:
         """Return the request of the server, for another host of its cell."""
@@ -152,7 +154,11 @@ class ServerMove:
             if chosen.host == self._instance.host:
                 spec.flavor = self._instance.flavor
                 scheduler.move_claim(
-                    self.call.context, instance_uuid=uuid, request_spec=spec, to=chosen
+                    self.call.context,
+                    instance_uuid=uuid,
+                    request_spec=spec,
+                    to=chosen,
+                    leaving=chosen.host,
                 )
             else:
                 scheduler.release_claims(self.call.context, instance_uuids=[uuid], host=chosen.host)

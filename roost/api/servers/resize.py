@@ -60,7 +60,12 @@ class ServerResize:
         )
         self._charge(server_ref, move)
         try:
-            move.start()
+            chosen = move.choose()
+        except exception.RoostError:
+            self._settle(instance.uuid, instance.flavor, move.migration_uuid)
+            raise
+        try:
+            move.start(*chosen)
         except exception.Unavailable:
             raise  # the migration may have been written: a super-conductor finds out
         except exception.RoostError:

@@ -6,6 +6,7 @@ guest with its disks, stopped, until the move is confirmed. A guest that is resi
 stays there, and the host keeps what it was.
 """
 
+import contextlib
 import functools
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -62,6 +63,8 @@ def send(operation: HostOperation) -> None:
 def stay(operation: HostOperation) -> None:
     """Bind the ports to this host again, and start the guest if it ran when the move began."""
     _bind(operation, operation.instance)
+    if operation.migration.stays_on_host:
+        operation.host.tracker.note(_instance_at(operation, SOURCE))
     if operation.instance.power_state == states.RUNNING:
         operation.host.virt.power_on(operation.uuid)
 
@@ -71,7 +74,11 @@ def arrive(operation: HostOperation) -> None:
     """Create the guest around the disks that have arrived; start it if it ran at the source."""
     moves, instance = _moves(operation), _instance_at(operation, DESTINATION)
     info = _bind(operation, instance)
-    create = moves.reshape if operation.migration.stays_on_host else moves.arrive
+    create = moves.arrive
+    if operation.migration.stays_on_host:
+        operation.host.virt.power_off(operation.uuid)
+        operation.host.tracker.claim(instance, arriving=True)
+        create = moves.reshape
     with operation.host.drives.made(instance, info) as drive:
         create(
             operation.context,
@@ -89,7 +96,8 @@ def withdraw(operation: HostOperation) -> None:
     """Destroy the guest that has arrived here; one that was here before is what it was again."""
     host = operation.host
     if operation.migration.stays_on_host:
-        host.virt.power_off(operation.uuid)
+        with contextlib.suppress(exception.NotFound):  # the guest is lost: what it was is not
+            host.virt.power_off(operation.uuid)
         _moves(operation).restore(operation.uuid)
         host.tracker.note(_instance_at(operation, SOURCE))
     else:

@@ -16,7 +16,7 @@ from roost.db.engine import Database, retried
 from roost.db.types import utcnow
 from roost.objects import InstanceAction, Migration, Operation
 from roost.objects.migration import CONFIRMING, FINISHED
-from roost.operations.kinds import CONFIRM_RESIZE, DESTINATION, SOURCE
+from roost.operations.kinds import CONFIRM_RESIZE
 
 LOG = logging.getLogger(__name__)
 
@@ -26,11 +26,14 @@ class Confirmations:
     """Confirms moves.
 
     :param seconds: that users have; 0: for ever
+    :param stale_seconds: moves that nobody has confirmed for so much longer wait for an operator
+        or their user, as the database may be an old copy; 0: none do
     """
 
     database: Database
     moves: ServerMoves
     seconds: float
+    stale_seconds: float = 0
 
     def sweep(self, surely_down: Callable[[Collection[str]], Collection[str]]) -> None:
         """Begin to confirm the moves that have waited too long, and whose hosts are up.
@@ -40,13 +43,19 @@ class Confirmations:
         if not self.seconds:
             return
         with self.database.read() as session:
-            due = migrations.list_unconfirmed(session, seconds=self.seconds)
-        if not due:
+            hosts = migrations.hosts_of_unfinished(session)
+        if not hosts:
             return
-        down = surely_down({host for migration in due for host in _hosts(migration)})
+        down = surely_down(hosts)
+        with self.database.read() as session:
+            due = migrations.list_unconfirmed(
+                session,
+                seconds=self.seconds,
+                stale_seconds=self.stale_seconds,
+                but_not_on=down,
+            )
         for migration in due:
-            if not _hosts(migration).intersection(down):
-                self._confirm(migration)
+            self._confirm(migration)
 
     def _confirm(self, migration: Migration) -> None:
         context = project_context(migration.project_id)
@@ -80,7 +89,3 @@ class Confirmations:
             status = {"status": CONFIRMING}
             migrations.update(session, migration.uuid, status, expected=[FINISHED, CONFIRMING])
         return operation
-
-
-def _hosts(migration: Migration) -> set[str]:
-    return {migration.host_at(SOURCE), migration.host_at(DESTINATION)}

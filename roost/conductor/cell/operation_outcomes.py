@@ -280,8 +280,11 @@ def _after(kind: Kind, found: ObservedGuest) -> dict[str, Any]:
 def _by_itself(found: ObservedGuest, before: str) -> dict[str, Any]:
     """Return the changes of a row without a task.
 
-    One that is soft-deleted, or waits for a confirmation, stays so while it has a guest.
+    One that is soft-deleted stays so while it has a guest; one that waits for a confirmation stays
+    so even without: it may be reverted.
     """
+    if found.power_state is None and before == states.RESIZED:
+        return {"power_state": states.NOSTATE}
     if found.power_state is None:
         return {"vm_state": states.ERROR, "power_state": states.NOSTATE}
     changes: dict[str, Any] = {"power_state": found.power_state}

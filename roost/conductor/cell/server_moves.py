@@ -22,7 +22,7 @@ from roost import exception, states
 from roost.conductor.cell.operation_outcomes import ObservedGuest
 from roost.conductor.failures import instant_event
 from roost.context import RequestContext, project_context
-from roost.db.cell import identity, instances, left_behind, migrations, operations
+from roost.db.cell import guest_config, identity, instances, left_behind, migrations, operations
 from roost.db.cell.operations import OverdueOperation
 from roost.db.engine import Database, Session, retried
 from roost.objects import (
@@ -95,6 +95,8 @@ class ServerMoves:
             migration = migrations.unfinished(session, operation.instance_uuid)
         if spec is None or migration is None:
             return False
+        if migration.stays_on_host:  # its claim has grown, and its host confirms it
+            return True
         to = _destination(migration, str(spec.requested_cell))
         try:
             claimed = self.scheduler.move_claim(
@@ -238,7 +240,9 @@ class ServerMoves:
                 image=instance.image,
             )
             to = _destination(migration, cell_uuid)
-            self.scheduler.move_claim(context, instance_uuid=uuid, request_spec=spec, to=to)
+            self.scheduler.move_claim(
+                context, instance_uuid=uuid, request_spec=spec, to=to, leaving=to.host
+            )
         else:
             leaves = DESTINATION if stays_at == SOURCE else SOURCE
             host = migration.host_at(leaves)
@@ -271,7 +275,7 @@ class ServerMoves:
                 alternates=0,
                 beside=migration.source_host,
             )
-        except exception.NoValidHost as error:
+        except (exception.NoValidHost, exception.Conflict) as error:
             LOG.warning("[instance: %s] no other host takes it: %s",
                         operation.instance_uuid, error.message)  # fmt: skip
             return None
@@ -356,6 +360,8 @@ class ServerMoves:
         own = {name: getattr(operation, name) for name in ("host", "step")}
         operations.end(session, operation.uuid, report.found.events, expected=own, message=reason)
         migrations.update(session, migration.uuid, {"status": status}, expected=_UNDER_WAY)
+        if status == CONFIRMED:
+            _keep_devices(session, migration)
         LOG.info("[instance: %s] %s ended: migration %s",
                  operation.instance_uuid, operation.kind, status)  # fmt: skip
 
@@ -383,6 +389,15 @@ class ServerMoves:
     def _note_left_behind(self, overdue: OverdueOperation) -> None:
         with self.database.begin() as session:
             left_behind.note(session, overdue.instance_uuid, overdue.host)
+
+
+def _keep_devices(session: Session, migration: Migration) -> None:
+    """Write the disks that a guest has with its new flavor, from which it may be rebuilt."""
+    found = guest_config.find(session, migration.instance_uuid)
+    if found is not None:
+        found.block_devices = migration.new_devices(found.block_devices)
+        found.obj_reset_changes()
+        guest_config.put(session, migration.instance_uuid, found)
 
 
 def _of(overdue: OverdueOperation) -> Operation:

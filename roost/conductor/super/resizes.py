@@ -61,8 +61,9 @@ class Resizes:
                 known = migrations.known(session, uuids)
                 for resize in unsettled:
                     if resize.resize_uuid not in known and self._never_comes(resize.resize_uuid):
-                        instance = instances.get(session, resize.instance_uuid)
-                        flavors[resize.resize_uuid] = instance.flavor
+                        instance = instances.find(session, resize.instance_uuid)
+                        if instance is not None:
+                            flavors[resize.resize_uuid] = instance.flavor
             for resize in unsettled:
                 if resize.resize_uuid in flavors:
                     self._settle(resize, flavors[resize.resize_uuid])

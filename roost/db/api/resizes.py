@@ -43,8 +43,9 @@ def charge(
     :raises roost.exception.Conflict: when another resize is not settled
     :raises roost.exception.NotFound: when the server is being deleted
     """
-    live = (_c.instance_uuid == instance_uuid, _c.queued_for_delete.is_(False))
-    row = session.execute(sa.select(_mappings).where(*live).with_for_update()).one_or_none()
+    live = (_c.queued_for_delete.is_(False), _c.put_away_at.is_(None))
+    mine = sa.select(_mappings).where(_c.instance_uuid == instance_uuid, *live)
+    row = session.execute(mine.with_for_update()).one_or_none()
     if row is None:
         raise exception.NotFound(f"Instance {instance_uuid} could not be found.")
     if row.resize_uuid == migration_uuid:  # an earlier try was committed

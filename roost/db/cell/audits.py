@@ -27,7 +27,9 @@ class LiveRow(NamedTuple):
 
 
 _SHOWN = (_c.uuid, _c.host, _c.vm_state, _c.task_state, _c.turns)
-_OTHER = sa.case((_moves.source_host == _c.host, _moves.dest_host), else_=_moves.source_host)
+_OTHER = sa.func.nullif(
+    sa.case((_moves.source_host == _c.host, _moves.dest_host), else_=_moves.source_host), _c.host
+)
 
 
 def list_live(session: Session, which: Which) -> list[LiveRow]:

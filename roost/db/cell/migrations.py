@@ -69,11 +69,42 @@ def unfinished(session: Session, instance_uuid: str) -> Migration | None:
     return None if row is None else _as_migration(row)
 
 
-def list_unconfirmed(session: Session, *, seconds: float, limit: int = 100) -> list[Migration]:
-    """Return the migrations that have waited so long for their user, the oldest first."""
-    before = clock.now(session) - datetime.timedelta(seconds=seconds)
-    waits = (_c.status == FINISHED, _c.updated_at <= before)
-    rows = session.execute(sa.select(_table).where(*waits).order_by(_c.updated_at).limit(limit))
+def hosts_of_unfinished(session: Session) -> set[str]:
+    """Return the hosts from or to which instances have moved that wait for their users."""
+    waits = _c.status == FINISHED
+    hosts = sa.union(sa.select(_c.source_host).where(waits), sa.select(_c.dest_host).where(waits))
+    return {*session.scalars(hosts)}
+
+
+def list_unconfirmed(
+    session: Session,
+    *,
+    seconds: float,
+    stale_seconds: float,
+    but_not_on: Collection[str],
+    limit: int = 100,
+) -> list[Migration]:
+    """Return the migrations that have waited so long for their users, the oldest first.
+
+    Those without a guest on their destination are left out: they can be reverted only.
+
+    :param stale_seconds: those that have waited for so much longer are left out: the database may
+        be an old copy; 0: none are
+    :param but_not_on: hosts whose migrations are left out
+    """
+    now, instance = clock.now(session), models.instances.c
+    before = now - datetime.timedelta(seconds=seconds)
+    waits = [_c.status == FINISHED, _c.updated_at <= before]
+    if stale_seconds:
+        waits.append(_c.updated_at > before - datetime.timedelta(seconds=stale_seconds))
+    rows = session.execute(
+        sa.select(_table)
+        .join(models.instances, instance.uuid == _c.instance_uuid)
+        .where(*waits, instance.power_state != states.NOSTATE, instance.task_state.is_(None))
+        .where(_c.source_host.not_in(but_not_on), _c.dest_host.not_in(but_not_on))
+        .order_by(_c.updated_at)
+        .limit(limit)
+    )
     return [_as_migration(row) for row in rows]
 
 

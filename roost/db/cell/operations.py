@@ -117,13 +117,15 @@ def start(
 def _before(kind: Kind, migration: Migration | None) -> dict[str, Any]:
     """Return what the row of an instance must have, beside a state that allows the operation.
 
-    A move begins on the host that it names, and may come back to its first task.
+    A move begins on the host that it names, with the flavor there, and may come back to its first
+    task.
     """
     if migration is None:
         return {}
-    has_moved = RESIZED in kind.begins
-    host = migration.host_at(DESTINATION if has_moved else SOURCE)
-    return {"task_state": None, "host": host}
+    if RESIZED in kind.begins:
+        return {"task_state": None, "host": migration.host_at(DESTINATION)}
+    flavor_id = migration.old_flavor.flavorid
+    return {"task_state": None, "host": migration.host_at(SOURCE), "flavor_id": flavor_id}
 
 
 def find(session: Session, instance_uuid: str) -> Operation | None:

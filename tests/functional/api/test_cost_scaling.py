@@ -169,7 +169,7 @@ def _put(world, uuid, state):
         cell.soft_delete(world.parts.cells.get(CELL1), admin_context(), uuid, turn=1)
     with world.databases[CELL1].begin() as session:
         of_it = sa.update(models.instances).where(models.instances.c.uuid == uuid)
-        session.execute(of_it.values(vm_state=state, task_state=None))
+        session.execute(of_it.values(vm_state=state, task_state=None, power_state=1))
         operations.preempt(session, uuid, "It has ended.")
         if state == states.RESIZED:
             host = instances.get(session, uuid).host

@@ -3,7 +3,7 @@
 import pytest
 
 from roost import states
-from roost.db.cell import migrations, operations
+from roost.db.cell import instances, migrations, operations
 from tests.api_harness import ADMIN, ALICE
 from tests.builders import CELL1, a_context, a_migration
 
@@ -34,7 +34,8 @@ def server(world):
 @pytest.fixture
 def moved(world):
     """A server on h2, which waits for its user."""
-    instance = world.place(CELL1, **_PLACED | {"host": "h2", "vm_state": states.RESIZED})
+    there = {"host": "h2", "vm_state": states.RESIZED, "power_state": states.RUNNING}
+    instance = world.place(CELL1, **_PLACED | there)
     with world.databases[CELL1].begin() as session:
         migrations.create(session, a_migration(instance_uuid=instance.uuid))
     return instance
@@ -149,3 +150,12 @@ def test_a_delete_goes_to_both_hosts_and_ends_the_migration(world, moved):
     sent = {host for host, method, _ in world.buses["fake://cell1/"].sent}
     assert sent == {"h1", "h2"}
     assert in_cell(world, migrations.unfinished, moved.uuid) is None
+
+
+def test_a_move_whose_guest_is_lost_is_reverted_and_not_confirmed(world, moved):
+    with world.databases[CELL1].begin() as session:
+        lost = {"power_state": states.NOSTATE}
+        instances.update(session, moved.uuid, lost, expected={})
+    answer = act(world, moved, {"confirmResize": None})
+    assert (answer.status_code, "revert the move" in message(answer)) == (409, True)
+    assert act(world, moved, {"revertResize": None}).status_code == 202

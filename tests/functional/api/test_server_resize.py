@@ -2,10 +2,10 @@
 
 import pytest
 
-from roost import states
+from roost import exception, states
 from roost.db.api import flavors, quota, resizes
-from roost.db.cell import migrations, operations
-from tests.api_harness import ALICE, LARGER
+from roost.db.cell import instances, migrations, operations
+from tests.api_harness import ADMIN, ALICE, LARGER
 from tests.builders import CELL1, a_flavor, a_migration, an_image
 
 _PLACED = {"host": "h1", "node": "h1", "vm_state": states.ACTIVE, "task_state": None}
@@ -224,3 +224,50 @@ def test_a_deleted_server_gives_back_all_that_its_resize_was_charged(world, serv
     resize(world, server)
     assert world.client.delete(f"/v2.1/servers/{server.uuid}", token=ALICE).status_code == 204
     assert charged(world) == (0, 0)
+
+
+def test_a_scheduler_that_does_not_answer_costs_no_quota(world, server, monkeypatch):
+    def away(*_arguments, **_named):
+        raise exception.Unavailable("no scheduler")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world.scheduler, "select_destinations", away)
+        assert resize(world, server).status_code == 503
+    assert (charged(world), unsettled(world, server)) == ((1, 512), None)
+    assert resize(world, server).status_code == 202
+
+
+def test_a_migration_takes_no_flavor_away_that_the_server_got_meanwhile(world, server):
+    select, grown = world.scheduler.select_destinations, a_flavor(flavorid="7", vcpus=4)
+
+    def late(*arguments, **named):  # it was resized on its own host, and confirmed
+        with world.databases[CELL1].begin() as session:
+            instances.update(session, server.uuid, {"flavor": grown}, expected={})
+        return select(*arguments, **named)
+
+    world.scheduler.select_destinations = late
+    path = f"/v2.1/servers/{server.uuid}/action"
+    assert world.client.post(path, {"migrate": None}, token=ADMIN).status_code == 409
+    assert world.instance(server.uuid).flavor.flavorid == "7"
+
+
+def test_a_refused_resize_on_the_own_host_leaves_the_claim_of_a_move_that_has_begun(
+    world, server, options
+):
+    object.__setattr__(options, "resizes_on_same_host", True)
+    select, moved = world.scheduler.select_destinations, []
+
+    def late(*arguments, **named):
+        world.scheduler.select_destinations, world.scheduler.chosen = select, "new-host"
+        path = f"/v2.1/servers/{server.uuid}/action"
+        assert world.client.post(path, {"migrate": None}, token=ADMIN).status_code == 202
+        world.scheduler.chosen = "h1"
+        return select(*arguments, **named)
+
+    world.scheduler.select_destinations = late
+    world.scheduler.move_claim = lambda _context, **named: moved.append(named)
+    assert resize(world, server).status_code == 409
+    ((to, leaving, flavor),) = [
+        (one["to"].host, one["leaving"], one["request_spec"].flavor.flavorid) for one in moved
+    ]
+    assert (to, leaving, flavor) == ("h1", "h1", "1")

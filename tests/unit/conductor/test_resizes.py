@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from roost.db.api import instance_mappings, quota, resizes
+from roost import exception
+from roost.db.api import instance_mappings, quota, resizes, soft_delete
 from roost.db.cell import instances, migrations
 from tests.builders import CELL1, a_flavor, a_migration
 
@@ -99,3 +100,31 @@ def test_a_charge_that_is_repeated_is_made_once(world, server, charged):
     with world.api_db.begin() as session:
         resizes.charge(session, server, LARGE, migration_uuid=charged, defaults=NO_LIMITS)
     assert usage(world) == (3, 1024)
+
+
+def test_a_server_that_is_soft_deleted_meanwhile_is_not_charged(world, server):
+    with world.api_db.begin() as session:
+        soft_delete.soft_delete(session, server)
+    uuid = a_migration().uuid
+    with pytest.raises(exception.NotFound), world.api_db.begin() as session:
+        resizes.charge(session, server, LARGE, migration_uuid=uuid, defaults=NO_LIMITS)
+    assert usage(world) == (0, 0)
+
+
+def test_a_server_that_its_cell_does_not_have_keeps_no_other_resize_waiting(
+    world, server, charged, monkeypatch
+):
+    _request, (other,) = made = world.build_request()
+    world.build(made)
+    over = a_migration().uuid
+    with world.api_db.begin() as session:
+        resizes.charge(session, other, LARGE, migration_uuid=over, defaults=NO_LIMITS)
+    with world.cell1.begin() as session:
+        instances.mark_deleted(session, server)
+    world.sweeper.resizes.settle(but_not=[])
+    begin(world, other, over)
+    end(world, other, over, SMALL, "failed")
+    later = time.monotonic() + 301
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    world.sweeper.resizes.settle(but_not=[])
+    assert usage(world) == (4, 1536)

@@ -9,6 +9,7 @@ from roost import exception, states
 from roost.conductor.cell.operation_outcomes import ObservedGuest
 from roost.conductor.cell.server_moves import StepReport
 from roost.db.cell import actions, instances, left_behind, migrations, models, operations
+from roost.db.cell.stale_tasks import STALE_SECONDS
 from roost.db.types import utcnow
 from roost.objects import InstancePlace
 from roost.operations import kinds
@@ -309,15 +310,22 @@ def test_the_message_of_a_step_names_it_and_no_more(cell, begin, report):
 
 
 @pytest.fixture
-def waiting(cell):
-    """A server on h2 that has waited for its user for a minute."""
-    instance = an_instance(host="h2", node="h2", vm_state=states.RESIZED, task_state=None)
-    minute_ago = utcnow() - datetime.timedelta(seconds=60)
-    with cell.database.begin() as session:
-        instances.create(session, instance)
-        migrations.create(session, a_migration(instance_uuid=instance.uuid, status="finished"))
-        session.execute(sa.update(models.migrations).values(updated_at=minute_ago))
-    return str(instance.uuid)
+def wait(cell):
+    """Put a server on h2 that has waited so many seconds for its user."""
+
+    def wait(seconds=60, *, power_state=states.RUNNING, **values):
+        told = {"vm_state": states.RESIZED, "task_state": None, "power_state": power_state}
+        instance = an_instance(host="h2", node="h2", **told)
+        migration = a_migration(instance_uuid=instance.uuid, status="finished", **values)
+        at, c = utcnow() - datetime.timedelta(seconds=seconds), models.migrations.c
+        with cell.database.begin() as session:
+            instances.create(session, instance)
+            migrations.create(session, migration)
+            mine = sa.update(models.migrations).where(c.uuid == migration.uuid)
+            session.execute(mine.values(updated_at=at))
+        return str(instance.uuid)
+
+    return wait
 
 
 @pytest.mark.parametrize(
@@ -325,16 +333,50 @@ def waiting(cell):
     [(50, (), True), (70, (), False), (0, (), False), (50, ("h1",), False), (50, ("h2",), False)],
 )
 def test_a_move_that_waits_too_long_is_confirmed_once_while_both_hosts_are_up(
-    cell, waiting, seconds, down, begins
+    cell, wait, seconds, down, begins
 ):
+    uuid = wait()
     cell.confirm_seconds, cell.down = seconds, set(down)
     for _ in range(2):
         cell.sweeper(lease_seconds=600).sweep()
     assert sent(cell) == ([("h1", "leave")] if begins else [])
-    assert status(cell, waiting) == ("confirming" if begins else "finished")
+    assert status(cell, uuid) == ("confirming" if begins else "finished")
     if begins:
-        action = history(cell, waiting)
+        action = history(cell, uuid)
         assert (action.action, action.user_id) == ("confirmResize", None)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"power_state": states.NOSTATE}, {"seconds": 50 + STALE_SECONDS + 5}],
+    ids=["its guest is lost", "the database may be an old copy"],
+)
+def test_a_move_is_not_confirmed_by_itself_where_that_may_cost_the_guest(cell, wait, values):
+    wait(**values)
+    cell.confirm_seconds = 50
+    cell.sweeper(lease_seconds=600).sweep()
+    assert sent(cell) == []
+
+
+def test_moves_that_wait_for_a_host_that_is_down_keep_no_others_waiting(cell, wait):
+    for _ in range(100):
+        wait(600, source_host="h7")
+    uuid = wait()
+    cell.confirm_seconds, cell.down = 50, {"h7"}
+    cell.sweeper(lease_seconds=600).sweep()
+    assert status(cell, uuid) == "confirming"
+
+
+def test_a_move_without_another_destination_ends_even_if_a_claim_is_missing(
+    cell, begin, report, monkeypatch
+):
+    def refuse_it(*_arguments, **_named):
+        raise exception.Conflict("holds no claim on h1")
+
+    uuid = begin()
+    monkeypatch.setattr(cell.scheduler, "select_destinations", refuse_it)
+    refuse(cell, report, uuid, "h2")
+    assert (of(cell, uuid), status(cell, uuid)) == (None, "failed")
 
 
 def refuse(cell, report, uuid, host):

@@ -285,3 +285,22 @@ def test_a_page_does_not_end_between_the_claims_of_an_instance(manager, context,
     first = manager.list_claims(context, limit=1)
     assert [claim["host"] for claim in first] == ["h1", "h2"]
     assert manager.list_claims(context, marker=moving, limit=1) == []
+
+
+def test_a_claim_that_an_earlier_request_left_elsewhere_gets_the_size_of_this_one(
+    moving, select, held, used
+):
+    (chosen,) = select(moving, beside="h1", ignore_hosts=["h1", "h3"], flavor=BIG)
+    assert (chosen.host, held(moving), used()["h2"]) == ("h2", ["h1", "h2"], (2, 512))
+
+
+def test_it_is_not_kept_where_the_request_names_another_host(moving, select, held):
+    (chosen,) = select(moving, beside="h1", ignore_hosts=["h1"], requested_host="h3")
+    assert (chosen.host, held(moving)) == ("h3", ["h1", "h3"])
+
+
+def test_what_has_grown_is_as_before_and_a_claim_elsewhere_stays(server, select, move, held, used):
+    select(server, beside="h1", flavor=BIG, ignore_hosts=["h2", "h3"])
+    select(server, beside="h1", ignore_hosts=["h1", "h3"])
+    move(server, "h1", leaving="h1")
+    assert (held(server), used()["h1"]) == (["h1", "h2"], (1, 1024))

@@ -94,7 +94,7 @@ class FakeDriver:
         self._arrivals = FakeMigrationDestinations(
             files, node=resources.node, presence=self.presence, described=_expected
         )
-        self._cold_moves = FakeColdMoves(files, described=_expected, keep_drive=self._keep_drive)
+        self._cold_moves = FakeColdMoves(files, described=_moved, keep_drive=self._keep_drive)
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
@@ -388,6 +388,18 @@ def _expected(
     return _described(instance, None, network_info) | _placed(placement)
 
 
+def _moved(
+    instance: Instance, network_info: NetworkInfo, placement: GuestPlacement
+) -> dict[str, Any]:
+    """Describe a guest that changes its host or flavor, with its disks."""
+    return _expected(instance, network_info, placement) | {"disks": _disks(instance)}
+
+
+def _disks(instance: Instance) -> list[list[Any]]:
+    given = instance.provisions or GuestConfig.of()
+    return [[one.guest_format or one.source_type, one.size_mb] for one in given.block_devices]
+
+
 def _interface(vif: Vif) -> dict[str, Any]:
     return {"port": vif.id, "mac": vif.mac, "ip": vif.ip}
 
@@ -399,9 +411,7 @@ def _provided(instance: Instance) -> dict[str, Any]:
         "user_data": instance.user_data,
         "admin_password": given.admin_password,
         "files": {file.path: file.contents for file in given.files},
-        "disks": [
-            [disk.guest_format or disk.source_type, disk.size_mb] for disk in given.block_devices
-        ],
+        "disks": _disks(instance),
     }
 
 

@@ -1,0 +1,112 @@
+"""The steps of a resize on the host that the server is on: its guest, and what the host counts."""
+
+import pytest
+
+from roost import states
+from roost.compute.instance_events import InstanceEvents
+from roost.compute.leases import Lease
+from roost.compute.operations import runner
+from roost.compute.operations.operation import HostOperation
+from roost.objects import Operation
+from roost.operations.kinds import RESIZE, REVERT_RESIZE
+from tests.builders import a_context, a_flavor, a_migration, a_uuid
+
+OLD, NEW = a_flavor(memory_mb=1024), a_flavor(flavorid="2", vcpus=2, memory_mb=2048)
+
+
+@pytest.fixture
+def server(rig, boot):
+    instance = rig.instance(flavor=OLD, networks=[])
+    boot(rig.manager(), instance)
+    instance.vm_state, instance.power_state = states.ACTIVE, states.RUNNING
+    return instance
+
+
+@pytest.fixture
+def do(rig, server, monkeypatch):
+    """Do steps of a move of the server, as their messages say, and return why one failed."""
+    migration = a_migration(
+        instance_uuid=server.uuid,
+        source_host="h1",
+        dest_host="h1",
+        old_flavor=OLD,
+        new_flavor=NEW,
+    )
+
+    def do(*steps, kind=RESIZE):
+        return [why for step in steps if (why := do_one(step, kind)) is not None]
+
+    def do_one(step, kind):
+        names = {"uuid": a_uuid(), "instance_uuid": server.uuid, "kind": kind.name, "host": "h1"}
+        row = Operation.of(**names, step=step, instance=server.obj_clone(), migration=migration)
+        ends = []
+        monkeypatch.setattr(rig.conductor, "begin_operation", lambda *_, **__: row)
+        monkeypatch.setattr(rig.conductor, "end_operation", lambda *_, **end: ends.append(end))
+        lease = Lease(rig.leases, server.uuid, kind.tasks, operation_uuid=row.uuid)
+        runner.run(
+            HostOperation(
+                host=rig.host,
+                context=a_context(),
+                kind=kind,
+                row=row,
+                timeline=InstanceEvents("h1"),
+                lease=lease,
+            )
+        )
+        return ends[-1]["reason"]
+
+    return do
+
+
+def counted(rig, server):
+    return rig.tracker.claims[server.uuid].amounts.memory_mb
+
+
+def guest(rig, server):
+    return rig.virt.contents(server.uuid)
+
+
+def test_it_has_the_new_flavor_and_reverted_the_old_one(rig, server, do):
+    assert do("prepare", "send", "arrive") == []
+    assert (guest(rig, server)["memory_mb"], guest(rig, server)["power_state"]) == (2048, 1)
+    assert counted(rig, server) == 2048
+    assert do("withdraw", "stay", kind=REVERT_RESIZE) == []
+    assert (guest(rig, server)["memory_mb"], guest(rig, server)["power_state"]) == (1024, 1)
+    assert counted(rig, server) == 1024
+
+
+def test_a_daemon_that_starts_again_in_the_middle_counts_the_new_flavor(rig, server, do):
+    do("prepare", "send")
+    rig.tracker.fill([server])  # its row has the old flavor
+    assert do("arrive") == []
+    assert counted(rig, server) == 2048
+
+
+def test_one_that_starts_again_in_the_middle_of_a_revert_counts_the_old_flavor(rig, server, do):
+    do("prepare", "send", "arrive")
+    server.flavor, server.vm_state = NEW, states.RESIZED
+    do("withdraw", kind=REVERT_RESIZE)
+    rig.tracker.fill([server])  # its row has the new flavor until the revert ends
+    assert do("stay", kind=REVERT_RESIZE) == []
+    assert counted(rig, server) == 1024
+
+
+def test_a_guest_that_is_lost_is_reverted_to_what_it_was(rig, server, do):
+    do("prepare", "send", "arrive")
+    rig.virt._file(server.uuid).unlink()
+    assert do("withdraw", "stay", kind=REVERT_RESIZE) == []
+    assert (guest(rig, server)["memory_mb"], guest(rig, server)["power_state"]) == (1024, 1)
+
+
+def test_a_repeated_step_gives_no_running_guest_another_flavor(rig, server, do, monkeypatch):
+    do("prepare", "send", "arrive")
+    moves, seen = rig.virt.cold_moves(), []
+    reshape = moves.reshape
+
+    def watched(context, instance, **more):
+        seen.append(guest(rig, server)["power_state"])
+        reshape(context, instance, **more)
+
+    monkeypatch.setattr(moves, "reshape", watched)
+    assert do("arrive") == []
+    assert (seen, guest(rig, server)["power_state"]) == ([states.SHUTDOWN], states.RUNNING)
