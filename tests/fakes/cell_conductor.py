@@ -226,7 +226,7 @@ class FakeCellConductor:
             found = self._as_expected(instance_uuid, expected)
             self.events[instance_uuid] += events
             self.faults[instance_uuid] = reason
-            if seen != states.SOFT_DELETED:
+            if seen not in (states.SOFT_DELETED, states.RESIZED):
                 self._settle(found, power_state, vm_state)
             else:
                 found.power_state = power_state or states.NOSTATE

@@ -202,6 +202,17 @@ def test_an_instance_whose_guest_is_gone_is_in_error_and_says_why(world, vm_stat
     assert world.conductor.findings == [("instance_lost", instance.uuid)]
 
 
+def test_a_server_that_waits_for_its_user_stays_so_without_its_guest_and_that_is_reported_once(
+    world,
+):
+    instance = world.server(vm_state=states.RESIZED)
+    world.virt.destroy(instance.uuid)
+    for _ in range(2):
+        world.reconcile()
+        assert (instance.vm_state, instance.power_state) == (states.RESIZED, states.NOSTATE)
+    assert world.conductor.findings == [("power_followed", instance.uuid)]
+
+
 def test_a_guest_that_stopped_by_itself_makes_a_stopped_server(world):
     instance = world.server()
     world.virt.power_off(instance.uuid)

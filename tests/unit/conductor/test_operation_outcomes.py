@@ -188,6 +188,15 @@ def test_what_is_put_away_follows_its_guest_in_nothing_but_the_power_state(cell,
     assert (_get(cell, uuid).soft_deleted_at, _history(cell, uuid)) == (NOW, [])
 
 
+def test_a_server_that_waits_for_its_user_may_be_reverted_when_its_guest_is_gone(
+    cell, power, server
+):
+    uuid = server(states.RESIZED, power_state=states.RUNNING)
+    _settle(power, cell, uuid, ObservedGuest("h1", None), states.RESIZED)
+    assert _states(cell, uuid) == (states.RESIZED, None, states.NOSTATE)
+    assert (_fault(cell, uuid), _history(cell, uuid)) == (None, [])
+
+
 def test_a_server_at_rest_whose_guest_stopped_by_itself_has_that_in_its_history(
     cell, power, server
 ):
