@@ -43,6 +43,7 @@ MODULES: Final[dict[str, tuple[str, ...]]] = {
         "tests/integration/test_bridge_security_groups.py",
         "tests/integration/test_bridges.py",
         "tests/integration/test_consoles.py",
+        "tests/integration/test_libvirt_cold_moves.py",
         "tests/integration/test_libvirt_contract.py",
         "tests/integration/test_libvirt_images.py",
         "tests/integration/test_libvirt_interrupted_steps.py",

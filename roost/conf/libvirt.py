@@ -116,6 +116,14 @@ OPTIONS = [
         " Left out: qemu+tls://ADDRESS/system, ADDRESS being live_migration_inbound_addr. Set it"
         " for another transport (qemu+ssh, or qemu+tcp in a private network of the hosts).",
     ),
+    cfg.StrOpt(
+        "migration_tls_dir",
+        default="/etc/pki/qemu",
+        help="The folder of the certificates by which hosts fetch the disks of stopped servers from"
+        " each other, by QEMU's names: ca-cert.pem, server-cert.pem, server-key.pem,"
+        " client-cert.pem, client-key.pem. Set it to an empty value where nobody else is on the"
+        " network of live_migration_inbound_addr: then disks are copied without TLS.",
+    ),
     cfg.IntOpt(
         "live_migration_bandwidth",
         default=0,

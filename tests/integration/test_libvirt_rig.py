@@ -18,6 +18,8 @@ from roost.rig.install import LINUX
 from roost.rig.plan import Plan
 from roost.rig.services.private import free_port
 from tests.stories.cloud import Cloud, wait_until
+from tests.stories.moves import host_of
+from tests.stories.power import act, history
 from tests.stories.real_guests import console, wait_until_it_says
 from tests.stories.real_rig import Daemons
 
@@ -163,6 +165,37 @@ def test_a_host_that_loses_its_daemons_keeps_its_guest(cloud, servers):
     reboot.raise_for_status()
     wait_until_it_says(cloud, server_id, "guest: boot 2\n")
     cloud.wait([server_id], "ACTIVE")
+
+
+def move(cloud, server_id, body, status):
+    """Have a server move, and return it once it rests in a status."""
+    act(cloud, server_id, body)
+
+    def look():
+        seen = cloud.show(server_id)
+        at_rest = seen["OS-EXT-STS:task_state"] is None
+        assert not at_rest or seen["status"] == status, (seen["status"], history(cloud, server_id))
+        return seen if at_rest else None
+
+    return wait_until(look, f"{status} of {server_id}", timeout=180)
+
+
+def test_servers_are_resized_and_migrated_with_what_they_wrote_and_come_back(cloud, servers):
+    flavor = cloud.create_flavor(name="larger", ram=160, vcpus=1, disk=2)
+    before = cloud.show(servers[0])
+    after = move(cloud, servers[0], {"resize": {"flavorRef": flavor}}, "VERIFY_RESIZE")
+    assert (host_of(before), host_of(after)) == HOSTS
+    assert after["addresses"] == before["addresses"]
+    wait_until_it_says(cloud, servers[0], "guest: boot 3\n")
+    wait_until_it_says(cloud, servers[0], "guest: root disk of 2048 MiB")
+    back = move(cloud, servers[0], {"revertResize": None}, "ACTIVE")
+    assert (host_of(back), back["flavor"]) == (HOSTS[0], before["flavor"])
+    moved = move(cloud, servers[1], {"migrate": None}, "VERIFY_RESIZE")
+    assert host_of(moved) == HOSTS[0]
+    wait_until_it_says(cloud, servers[1], "guest: boot 2\n")
+    move(cloud, servers[1], {"confirmResize": None}, "ACTIVE")
+    assert [*pathlib.Path(cloud.plan.state, "var").rglob("offers.*/*")] == []
+    assert cloud.audit() == {}
 
 
 def test_of_deleted_servers_nothing_is_left_on_the_hosts(cloud, servers):

@@ -8,6 +8,8 @@ stays there, and the host keeps what it was.
 
 import contextlib
 import functools
+import logging
+import pathlib
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -17,6 +19,8 @@ from roost.compute.virt.cold_migration import ColdMoves, MovesGuests
 from roost.compute.virt.driver import GuestPlacement
 from roost.objects import Instance, NetworkInfo
 from roost.operations.kinds import DESTINATION, SOURCE
+
+LOG = logging.getLogger(__name__)
 
 
 def _moves(operation: HostOperation) -> ColdMoves:
@@ -52,16 +56,17 @@ def discard(operation: HostOperation) -> None:
 
 @step
 def send(operation: HostOperation) -> None:
-    """Stop the guest, and copy its disks to the destination."""
+    """Stop the guest, and offer its disks to the destination."""
     moves = _moves(operation)
     operation.host.virt.power_off(operation.uuid)
     if not operation.migration.stays_on_host:
-        moves.send(operation.uuid, str(operation.row.handover))
+        operation.handover = moves.send(operation.uuid, str(operation.row.handover))
 
 
 @step
 def stay(operation: HostOperation) -> None:
     """Bind the ports to this host again, and start the guest if it ran when the move began."""
+    _moves(operation).keep(operation.uuid)
     _bind(operation, operation.instance)
     if operation.migration.stays_on_host:
         operation.host.tracker.note(_instance_at(operation, SOURCE))
@@ -71,24 +76,56 @@ def stay(operation: HostOperation) -> None:
 
 @step
 def arrive(operation: HostOperation) -> None:
-    """Create the guest around the disks that have arrived; start it if it ran at the source."""
-    moves, instance = _moves(operation), _instance_at(operation, DESTINATION)
+    """Fetch the disks, and create the guest around them; start it if it ran at the source.
+
+    Fetching is tried again for a while, where the source cannot be reached.
+    """
+    host, instance = operation.host, _instance_at(operation, DESTINATION)
     info = _bind(operation, instance)
-    create = moves.arrive
     if operation.migration.stays_on_host:
-        operation.host.virt.power_off(operation.uuid)
-        operation.host.tracker.claim(instance, arriving=True)
-        create = moves.reshape
-    with operation.host.drives.made(instance, info) as drive:
-        create(
-            operation.context,
-            instance,
-            network_info=info,
-            placement=GuestPlacement.of(instance),
-            config_drive=drive,
-        )
+        host.virt.power_off(operation.uuid)
+        host.tracker.claim(instance, arriving=True)
+    with host.drives.made(instance, info) as drive:
+        create = functools.partial(_create, operation, instance, info, drive)
+        host.patience.retry(f"{operation}: disks", create, stopping=host.stopping)
     if instance.power_state == states.RUNNING:
-        operation.host.virt.power_on(operation.uuid)
+        host.virt.power_on(operation.uuid)
+
+
+def _create(
+    operation: HostOperation, instance: Instance, info: NetworkInfo, drive: pathlib.Path | None
+) -> None:
+    moves = _moves(operation)
+    create = moves.reshape
+    if not operation.migration.stays_on_host:
+        find = functools.partial(_find_image, operation)
+        create = functools.partial(moves.arrive, offer=str(operation.row.handover), image=find)
+    create(
+        operation.context,
+        instance,
+        before=_instance_at(operation, SOURCE),
+        network_info=info,
+        placement=GuestPlacement.of(instance),
+        config_drive=drive,
+    )
+
+
+def _find_image(operation: HostOperation) -> pathlib.Path | None:
+    """Fetch the image of the instance, if this host may; without it whole disks are copied."""
+    image, host = operation.instance.image, operation.host
+    if image is None:
+        return None
+    try:
+        return host.images.ensure(
+            operation.context,
+            image,
+            stopping=host.stopping,
+            trusted=list(operation.instance.trusted_certs),
+            user=operation,
+        )
+    except exception.RoostError as error:
+        LOG.info("%s: without the image: %s", operation, error.message)
+        return None
 
 
 @step

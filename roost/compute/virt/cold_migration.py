@@ -1,11 +1,15 @@
 """Cold migration and resize: the driver interface for stopped guests that change host or flavor."""
 
 import pathlib
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from roost.compute.virt.driver import GuestPlacement
 from roost.context import RequestContext
 from roost.objects import Instance, NetworkInfo
+
+# Returns the path of the instance's image on this host, fetched if need be; None: it is not there.
+FindImage = Callable[[], pathlib.Path | None]
 
 
 class ColdMoves(Protocol):
@@ -16,7 +20,7 @@ class ColdMoves(Protocol):
     """
 
     def prepare(self, instance: Instance) -> str:
-        """Make room for the disks of a guest; return what the source needs to send them, as JSON.
+        """Make room for the disks of a guest; return what the source must know of it, as JSON.
 
         Room that was made before is made anew.
 
@@ -24,26 +28,39 @@ class ColdMoves(Protocol):
         """
 
     def discard(self, uuid: str) -> None:
-        """Remove the room of a guest, with what has arrived, and what :meth:`reshape` has kept."""
+        """Remove what moves have left of a guest: its room, its offer, what it was before."""
 
-    def send(self, uuid: str, room: str) -> None:
-        """Copy the disks of a stopped guest into the room that another host has made.
+    def send(self, uuid: str, room: str) -> str:
+        """Offer the disks of a stopped guest to the host with that room.
 
-        :raises roost.exception.NotFound: when there is no such guest, or no room
+        :returns: what that host needs to fetch them, as JSON
+        :raises roost.exception.NotFound: when there is no such guest
+        :raises roost.exception.Unsupported: when the guest, or its disks, cannot move there
         """
+
+    def keep(self, uuid: str) -> None:
+        """Offer the disks of a guest no more."""
 
     def arrive(
         self,
         context: RequestContext,
         instance: Instance,
         *,
+        offer: str,
+        before: Instance,
+        image: FindImage,
         network_info: NetworkInfo,
         placement: GuestPlacement,
         config_drive: pathlib.Path | None,
     ) -> None:
-        """Create the guest, stopped, around the disks in its room; a guest that is there stays.
+        """Fetch the disks, and create the guest around them, stopped; one that is there stays.
 
+        Disks of a larger flavor grow. What an interrupted call has fetched is not fetched again.
+
+        :param offer: what :meth:`send` has returned
+        :param before: the instance with its flavor and disks on the source
         :raises roost.exception.NotFound: when there is neither a guest nor room
+        :raises roost.exception.Unavailable: when the source cannot be reached
         """
 
     def reshape(
@@ -51,12 +68,14 @@ class ColdMoves(Protocol):
         context: RequestContext,
         instance: Instance,
         *,
+        before: Instance,
         network_info: NetworkInfo,
         placement: GuestPlacement,
         config_drive: pathlib.Path | None,
     ) -> None:
         """Give a stopped guest of this host another flavor; what it was is kept.
 
+        :param before: the instance with its flavor and disks until now
         :raises roost.exception.NotFound: when there is no such guest
         """
 

@@ -12,7 +12,8 @@ from roost.rig.plan import Plan
 
 KINDS: Final = ("domains", "disks", "links", "namespaces", "leases", "filters")
 _OWN_LINKS: Final = ("lo", MANAGEMENT, UPLINK)
-_KEPT: Final = ("bases", "aside.")  # images for the next guest; where folders come and go
+_COME_AND_GO: Final = ("aside.", "arriving.", "before.", "offers.")  # folders of what does
+_KEPT: Final = ("bases", "storage", *_COME_AND_GO)  # the first: images for the next guest
 
 
 def look(plan: Plan) -> dict[str, dict[str, list[str]]]:
@@ -28,7 +29,8 @@ def count(found: dict[str, dict[str, list[str]]]) -> int:
 def _of(plan: Plan, one: HostNamespace) -> dict[str, list[str]]:
     own = plan.state / "var" / one.name / one.name
     disks = [name for name in _names(own / "instances", "*") if not name.startswith(_KEPT)]
-    disks += _names(own / "instances", "aside.*/*")
+    for folder in _COME_AND_GO:
+        disks += _names(own / "instances", f"{folder}*/*")
     links = [link["ifname"] for link in json.loads(_told(one, "ip", "-json", "link", "show"))]
     namespaces = json.loads(_told(one, "ip", "-json", "netns", "list") or "[]")
     tables = json.loads(_told(one, "nft", "--json", "list", "tables", "bridge"))["nftables"]

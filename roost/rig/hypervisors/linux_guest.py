@@ -4,6 +4,7 @@ Its master boot record starts GRUB, that the kernel of Debian's own cloud images
 program of Busybox. What it says on its serial console, a line each:
 
 - ``guest: boot N`` how often it was booted from this disk;
+- ``guest: root disk of N MiB`` how large that is;
 - ``guest: command line WORDS`` what its kernel was told;
 - ``guest: started by UEFI`` and ``guest: TPM VERSION`` if that is so;
 - ``guest: finds THINGS`` what there is of its machine: ``hypervisor`` (if one shows itself),
@@ -65,6 +66,8 @@ boots=$(($(cat /disk/boots 2>/dev/null || echo 0) + 1))
 echo $boots >/disk/boots
 sync
 echo "guest: boot $boots"
+disk=${root#/dev/}
+echo "guest: root disk of $(($(cat /sys/block/${disk%1}/size) / 2048)) MiB"
 echo "guest: command line $(cat /proc/cmdline)"
 [ -d /sys/firmware/efi ] && echo "guest: started by UEFI"
 tpm=/sys/class/tpm/tpm0/tpm_version_major

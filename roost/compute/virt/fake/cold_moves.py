@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from roost import exception, states
+from roost.compute.virt.cold_migration import FindImage
 from roost.compute.virt.driver import GuestPlacement
 from roost.compute.virt.fake.migration import FakeGuests
 from roost.context import RequestContext
@@ -43,18 +44,24 @@ class FakeColdMoves:
         self._room(uuid).unlink(missing_ok=True)
         self._before(uuid).unlink(missing_ok=True)
 
-    def send(self, uuid: str, room: str) -> None:
-        guest, file = self._guests.contents(uuid), pathlib.Path(json.loads(room)["file"])
+    def send(self, uuid: str, room: str) -> str:
+        self._guests.contents(uuid)
         self._guests.strike("migrate")
-        if not file.exists():
+        if not pathlib.Path(json.loads(room)["file"]).exists():
             raise exception.NotFound(f"There is no room for the guest {uuid} any more.")
-        _replace(file, guest)
+        return json.dumps({"file": str(self._guests.file(uuid))})
+
+    def keep(self, uuid: str) -> None:
+        """Do nothing: other hosts find the guest's file as long as it is there."""
 
     def arrive(
         self,
         context: RequestContext,
         instance: Instance,
         *,
+        offer: str,
+        before: Instance,
+        image: FindImage,
         network_info: NetworkInfo,
         placement: GuestPlacement,
         config_drive: pathlib.Path | None,
@@ -62,7 +69,7 @@ class FakeColdMoves:
         uuid, room = instance.uuid, self._room(instance.uuid)
         self._guests.strike("arrive")
         if room.exists():
-            sent = json.loads(room.read_text())
+            sent = json.loads(pathlib.Path(json.loads(offer)["file"]).read_text())
             own = self._described(instance, network_info, placement)
             self._keep_drive(uuid, config_drive)
             self._guests.write(uuid, _stopped(sent, own))
@@ -74,15 +81,18 @@ class FakeColdMoves:
         context: RequestContext,
         instance: Instance,
         *,
+        before: Instance,
         network_info: NetworkInfo,
         placement: GuestPlacement,
         config_drive: pathlib.Path | None,
     ) -> None:
-        uuid, before = instance.uuid, self._before(instance.uuid)
+        uuid, kept = instance.uuid, self._before(instance.uuid)
         self._guests.strike("arrive")
         guest = self._guests.contents(uuid)
-        if not before.exists():
-            _replace(before, guest)
+        if not kept.exists():
+            partial = kept.with_suffix(".part")
+            partial.write_text(json.dumps(guest))
+            partial.replace(kept)
         self._keep_drive(uuid, config_drive)
         own = self._described(instance, network_info, placement)
         self._guests.write(uuid, _stopped(guest, own))
@@ -107,9 +117,3 @@ class FakeColdMoves:
 
 def _stopped(guest: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     return {**guest, **own, "image": guest.get("image"), "power_state": states.SHUTDOWN}
-
-
-def _replace(file: pathlib.Path, guest: dict[str, Any]) -> None:
-    partial = file.with_suffix(".part")
-    partial.write_text(json.dumps(guest))
-    partial.replace(file)

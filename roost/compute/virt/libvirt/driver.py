@@ -39,6 +39,7 @@ from roost.compute.virt.libvirt import (
     snapshot,
 )
 from roost.compute.virt.libvirt.base_images import BaseImages, base_of
+from roost.compute.virt.libvirt.cold_moves import LibvirtColdMoves
 from roost.compute.virt.libvirt.connection import Connection
 from roost.compute.virt.libvirt.console import Console
 from roost.compute.virt.libvirt.cpus import Topology
@@ -100,6 +101,15 @@ class LibvirtDriver:
             topology=lambda instance, placement: self._topology(
                 placement, Hardware.of(instance, machine=settings.machine)
             ),
+        )
+        self._cold_moves = LibvirtColdMoves(
+            self._residents,
+            self._new,
+            settings.copies,
+            make=lambda instance, layout, info, placement, with_drive: self._domain(
+                instance, layout, info, placement, with_drive=with_drive
+            ),
+            plan=self._plan,
         )
         self._booted_at = node.booted_at()
         self._cpu_monitor = cpu_monitor.CpuMonitor()
@@ -185,13 +195,11 @@ class LibvirtDriver:
         )
         if kernel is not None:
             domain = dataclasses.replace(domain, kernel=DirectKernel.of(kernel, folder))
-        with self._devices_lock:  # until the plan records which guest has them
-            domain = dataclasses.replace(domain, devices=self._devices(placement))
-            folder.make(domain.xml())
+        xml = self._plan(domain, placement, folder.make)
         self._new.root(folder, layout, image_path, image)
         self._new.blanks(folder, layout)
         self._new.beside(folder, config_drive, kernel)
-        self._connection.call("define a guest", lambda opened: opened.defineXML(domain.xml()))
+        self._connection.call("define a guest", lambda opened: opened.defineXML(xml))
         self._start(instance.uuid)
 
     def check(self, instance: Instance) -> None:
@@ -303,6 +311,9 @@ class LibvirtDriver:
         with contextlib.suppress(exception.NotFound):
             self._on(uuid, "unplug an interface of a guest", detach)
 
+    def cold_moves(self) -> LibvirtColdMoves:
+        return self._cold_moves
+
     def departures(self) -> LibvirtMigrationSources:
         return self._departures
 
@@ -348,6 +359,7 @@ class LibvirtDriver:
         self._folders.make()
         self._folders.clear()
         self._bases.clear()
+        self._cold_moves.offers.reopen()
 
     def _read_node(self) -> LibvirtNode:
         described, kind, version = self._connection.call(
@@ -426,6 +438,15 @@ class LibvirtDriver:
             balloon=Balloon(self._settings.balloon_seconds),
             slots=self._settings.pcie_slots,
         )
+
+    def _plan(
+        self, domain: Domain, placement: GuestPlacement, write: Callable[[str], object]
+    ) -> str:
+        """Choose the devices of a guest, and write its plan, which records that it has them."""
+        with self._devices_lock:
+            xml = dataclasses.replace(domain, devices=self._devices(placement)).xml()
+            write(xml)
+        return xml
 
     def _devices(self, placement: GuestPlacement) -> tuple[pci.Device, ...]:
         if not placement.pci:

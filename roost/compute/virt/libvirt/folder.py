@@ -19,6 +19,8 @@ _PASSABLE: Final = 0o711
 _UNSIGNED: Final = "guest.xml"  # plans of an earlier release, without shared storage
 _ANY_PLAN: Final = "guest*.xml"
 _MARK: Final = "storage"
+_ROOMS: Final = "arriving"
+_BEFORE: Final = "before"
 # File formats of disks, known by the file's suffix; the file itself is never probed.
 QCOW2: Final = "qcow2"
 RAW: Final = "raw"
@@ -161,6 +163,19 @@ class Folders:
     def of(self, uuid: str) -> GuestFolder:
         return GuestFolder(self.path / str(uuids.UUID(uuid)), self.node)
 
+    def room(self, uuid: str) -> pathlib.Path:
+        """The folder in which the disks of a guest arrive from another host."""
+        return self.path / f"{_ROOMS}.{self.node}" / str(uuids.UUID(uuid))
+
+    def before(self, uuid: str) -> pathlib.Path:
+        """The folder of what a guest was before it got another flavor on this host."""
+        return self.path / f"{_BEFORE}.{self.node}" / str(uuids.UUID(uuid))
+
+    @property
+    def offers(self) -> pathlib.Path:
+        """The folder of notes on what this host offers to others."""
+        return self.path / f"offers.{self.node}"
+
     @property
     def bases(self) -> pathlib.Path:
         """The folder of base images, the backing files of root disks."""
@@ -178,7 +193,9 @@ class Folders:
 
     def disks(self) -> Iterator[pathlib.Path]:
         """Yield all disks of all guests that may have a backing file."""
-        return self.path.glob(f"*/*.{QCOW2}")
+        yield from self.path.glob(f"*/*.{QCOW2}")
+        for folder in (_ROOMS, _BEFORE):
+            yield from self.path.glob(f"{folder}.*/*/*.{QCOW2}*")
 
     def make(self) -> None:
         for path in (self.path, self.bases):

@@ -15,7 +15,7 @@ from typing import Final
 from oslo_utils.imageutils import format_inspector
 
 from roost import exception
-from roost.compute.virt.libvirt.folder import RAW, kind_of
+from roost.compute.virt.libvirt.folder import QCOW2, RAW, kind_of
 
 LOG = logging.getLogger(__name__)
 _SECONDS: Final = 3600.0  # timeout of a program for one disk
@@ -132,6 +132,29 @@ def create(path: pathlib.Path, *, size: int, base: pathlib.Path | None = None) -
     """Create a qcow2 disk of ``size`` bytes: blank, or with a backing file."""
     backing = () if base is None else ("-b", str(base), "-F", PLAIN)
     _qemu_img("create", "-q", "-f", "qcow2", *backing, str(path), str(size))
+
+
+def size_of(path: pathlib.Path) -> int:
+    """Return the size in bytes of a disk of this host, as its guest sees it."""
+    if kind_of(path) == RAW:
+        return path.stat().st_size
+    about = _qemu_img("info", "-f", kind_of(path), "--output", "json", str(path))
+    return int(json.loads(about)["virtual-size"])
+
+
+def grow(path: pathlib.Path, *, size: int) -> None:
+    """Make a disk larger, unless it is so large already; its guest sees that when it starts."""
+    if size <= size_of(path):
+        return
+    if kind_of(path) == RAW:
+        os.truncate(path, size)
+    else:
+        _qemu_img("resize", "-q", "-f", kind_of(path), str(path), str(size))
+
+
+def rebase(path: pathlib.Path, base: pathlib.Path) -> None:
+    """Name the backing file of a disk that came from another host, which has the same contents."""
+    _qemu_img("rebase", "-u", "-f", QCOW2, "-b", str(base), "-F", PLAIN, str(path))
 
 
 def _qemu_img(command: str, *arguments: str) -> str:

@@ -13,6 +13,7 @@ from roost import exception
 from roost.compute.virt.libvirt import pci
 from roost.compute.virt.libvirt.cpu_sets import CpuSets
 from roost.compute.virt.libvirt.cpus import KVM, CpuModel
+from roost.compute.virt.libvirt.disk_exports import CopySettings
 from roost.compute.virt.libvirt.folder import QCOW2
 from roost.compute.virt.libvirt.pci import DeviceSpec
 from roost.hardware import traits
@@ -106,6 +107,7 @@ class LibvirtSettings:
     :param screens: graphical consoles of new guests, each once
     :param monitors: metrics of the node, by the names of ``[compute] compute_monitors``
     :param images_type: the file format of new disks
+    :param tls: the folder of certificates for copies of disks; None: they are not encrypted
     :param flags: CPU features by name: True adds one to the model, False disables it
     """
 
@@ -127,6 +129,7 @@ class LibvirtSettings:
     images_type: str = QCOW2
     devices: tuple[DeviceSpec, ...] = ()
     migration: MigrationSettings = dataclasses.field(default_factory=MigrationSettings)
+    tls: pathlib.Path | None = None
     cpu_sets: CpuSets = dataclasses.field(default_factory=CpuSets)
     screens: tuple[str, ...] = (consoles.VNC,)
     monitors: tuple[str, ...] = ()
@@ -164,10 +167,16 @@ class LibvirtSettings:
             images_type=group.images_type,
             devices=pci.parse(conf.pci.device_spec),
             migration=MigrationSettings.from_conf(conf),
+            tls=pathlib.Path(group.migration_tls_dir) if group.migration_tls_dir else None,
             cpu_sets=CpuSets.from_conf(conf),
             screens=tuple(dict.fromkeys(group.screens)),
             monitors=tuple(conf.compute.compute_monitors),
         )  # fmt: skip
+
+    @property
+    def copies(self) -> CopySettings:
+        """How disks of stopped guests go from host to host."""
+        return CopySettings(self.migration.address, self.tls, self.migration.bandwidth)
 
     @property
     def traits(self) -> tuple[str, ...]:
