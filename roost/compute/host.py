@@ -53,9 +53,9 @@ class Host:
 
     def destroy(self, instance_uuid: str) -> None:
         """Destroy a guest, with what moves have left, and unplug its interfaces; repeatable."""
-        self.virt.destroy(instance_uuid)
         if isinstance(self.virt, MovesGuests):
             self.virt.cold_moves().discard(instance_uuid)
+        self.virt.destroy(instance_uuid)
         self.unplug(instance_uuid)
 
     def note_announced(self, instance_uuid: str) -> None:

@@ -29,13 +29,15 @@ from roost.compute.reconcile_rules import (
     is_unnoted,
     must_have_guest,
 )
+from roost.compute.virt.cold_migration import MovesGuests
 from roost.compute.virt.driver import Guest
 from roost.context import RequestContext, admin_context
 from roost.objects import HostFinding, InstanceActionEvent, InstanceLocation
-from roost.objects.host import HERE
+from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE
 
 LOG = logging.getLogger(__name__)
 _LOSSES_OF: Final = 3600.0  # seconds
+_GONE: Final = (DELETED, ELSEWHERE, NOWHERE)
 
 
 class Losses:
@@ -165,12 +167,26 @@ class Reconciler:
             decision = self._judge(guest, row)
             if self._is_news(row.instance_uuid, decision) or is_unnoted(guest, row):
                 self._look_again(context, row.instance_uuid)
+        self._discard_leftovers(context, {*guests})
         done = self.counts - before
         if done:
             counts = ", ".join(f"{many} {correction.value}" for correction, many in done.items())
             LOG.warning(
                 "guests of host %s differed from the rows of its cell: %s", self._host.name, counts
             )
+
+    def _discard_leftovers(self, context: RequestContext, guests: set[str]) -> None:
+        """Remove what moves have left of instances that are not here, and do not move here."""
+        if not isinstance(self._host.virt, MovesGuests):
+            return
+        moves = self._host.virt.cold_moves()
+        for uuid in sorted(moves.leftovers() - guests):
+            if self._locks.is_held(uuid):
+                continue
+            with self._locks.hold(uuid):
+                if any(row.place in _GONE for row in self._ask(context, [uuid])):
+                    LOG.info("[instance: %s] what its move has left here is removed", uuid)
+                    moves.discard(uuid)
 
     def _look_after_networks(self) -> None:
         """Restore what guests are plugged into, and unplug guests that no longer exist."""

@@ -186,7 +186,7 @@ def test_nobody_fetches_disks_without_a_certificate(a_move, image_path, certific
     offer = move.send()
     stranger = a_move(image_path, tls=None).destination.cold_moves()
     remote = live.json.loads(offer)
-    file = RemoteFile(remote["address"], remote["port"], "root.whole", GIB)
+    file = RemoteFile(remote["address"], remote["port"], f"{move.uuid}.root.whole", GIB)
     with pytest.raises(exception.Unavailable, match=r"root\.whole could not be copied"):
         file.fetch(image_path.with_name("stolen.raw"), stranger.settings)
 

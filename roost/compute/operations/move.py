@@ -83,7 +83,6 @@ def arrive(operation: HostOperation) -> None:
     host, instance = operation.host, _instance_at(operation, DESTINATION)
     info = _bind(operation, instance)
     if operation.migration.stays_on_host:
-        host.virt.power_off(operation.uuid)
         host.tracker.claim(instance, arriving=True)
     with host.drives.made(instance, info) as drive:
         create = functools.partial(_create, operation, instance, info, drive)

@@ -19,6 +19,9 @@ class ColdMoves(Protocol):
     guest gets another flavor, and what it was is kept until then. Everything may be repeated.
     """
 
+    def leftovers(self) -> set[str]:
+        """Return the guests of which there is anything that :meth:`discard` removes."""
+
     def prepare(self, instance: Instance) -> str:
         """Make room for the disks of a guest; return what the source must know of it, as JSON.
 

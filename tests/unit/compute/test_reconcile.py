@@ -47,6 +47,17 @@ def test_leftovers_are_destroyed_before_the_host_serves(rig, world):
     assert world.virt.list_guests() == []
 
 
+def test_what_a_move_has_left_of_an_instance_that_is_not_here_is_removed(world):
+    moves, gone, here = world.virt.cold_moves(), world.server(), world.server()
+    world.virt.destroy(gone.uuid)
+    moves.prepare(gone)
+    delete_elsewhere(world, gone)
+    world.virt._file(here.uuid).with_suffix(".before").write_text("{}")
+    assert moves.leftovers() == {gone.uuid, here.uuid}
+    world.reconcile()
+    assert moves.leftovers() == {here.uuid}
+
+
 # what proves nothing
 
 

@@ -8,7 +8,9 @@ confirmed.
 import dataclasses
 import json
 import logging
+import os
 import pathlib
+import re
 import shutil
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping
@@ -41,6 +43,11 @@ _OF_LIBVIRT: Final[Mapping[str, str]] = {
 }
 _LAYER: Final = "layer"
 _WHOLE: Final = "whole"
+_DISK_NAME: Final = re.compile(r"root|blank\d{1,3}")
+_FILE_NAMES: Final = ("kernel", "ramdisk", "console.log")
+_OLD: Final = "old-"  # disks until they have the numbers and sizes of the new flavor
+_FETCHED: Final = "fetched"  # marks a room in which everything has arrived
+_DONE: Final = "reshaped"  # marks copies whose guest has the new flavor
 MakeDomain = Callable[[Instance, DiskLayout, NetworkInfo, GuestPlacement, bool], Domain]
 
 
@@ -62,9 +69,14 @@ class LibvirtColdMoves:
     def offers(self) -> Offers:
         return Offers(self.residents.folders.offers, self.settings)
 
+    def leftovers(self) -> set[str]:
+        return self.residents.folders.moving() | self.offers.uuids()
+
     def prepare(self, instance: Instance) -> str:
         folders = self.residents.folders
         check_absent(instance.uuid, self.residents.presence(instance.uuid), folders.node)
+        if folders.of(instance.uuid).plan.exists():
+            raise exception.Conflict(f"The guest {instance.uuid} is still on this host.")
         folders.make()
         room = folders.room(instance.uuid)
         _remove(room)
@@ -87,15 +99,15 @@ class LibvirtColdMoves:
         definition = self.residents.on(uuid, "describe a guest", guests.as_defined)
         _check_movable(uuid, definition)
         folder = folders.of(uuid)
-        disks = [_about(path) for path in _disks(folder)]
-        files = [path for path in (folder.kernel, folder.ramdisk, folder.console) if path.exists()]
-        exports = [one for path in _disks(folder) for one in _exports(path)]
-        exports += [Export(path.name, str(path)) for path in files]
+        disks, files = _disks(folder), [folder.path / name for name in _FILE_NAMES]
+        files = [path for path in files if path.exists()]
+        exports = [one for path in disks for one in _exports(uuid, path)]
+        exports += [Export(_name(uuid, path.name), str(path)) for path in files]
         return json.dumps(
             {
                 "address": self.settings.address,
                 "port": self.offers.open(uuid, exports),
-                "disks": disks,
+                "disks": [_about(path) for path in disks],
                 "files": [{"name": path.name, "size": path.stat().st_size} for path in files],
                 "command_line": definition.findtext("os/cmdline"),
             }
@@ -123,8 +135,8 @@ class LibvirtColdMoves:
         if not folder.plan.exists():
             if not room.exists():
                 raise exception.NotFound(f"There is no room for the guest {uuid} on this host.")
-            arriving, offered = GuestFolder(room, folders.node), json.loads(offer)
-            self._fetch(arriving, offered, image)
+            arriving, offered = GuestFolder(room, folders.node), _checked(uuid, offer)
+            self._fetch(uuid, room, offered, image)
             layout = self._arrange(arriving, instance, before)
             domain = self.make(instance, layout, network_info, placement, config_drive is not None)
             if arriving.kernel.exists():
@@ -132,8 +144,14 @@ class LibvirtColdMoves:
                 kernel = DirectKernel(folder.kernel, ramdisk, offered["command_line"])
                 domain = dataclasses.replace(domain, kernel=kernel)
             self.new.beside(arriving, config_drive, None)
-            self.plan(domain, placement, (room / folder.plan.name).write_text)
-            room.rename(folder.path)
+
+            def settle_in(xml: str) -> None:
+                (room / folder.plan.name).write_text(xml)
+                _sync(room)
+                (room / _FETCHED).unlink()
+                room.rename(folder.path)
+
+            self.plan(domain, placement, settle_in)
         self._define(folder)
 
     def reshape(
@@ -148,12 +166,19 @@ class LibvirtColdMoves:
     ) -> None:
         uuid, folders = instance.uuid, self.residents.folders
         folder, kept = folders.of(uuid), folders.before(uuid)
-        if not folder.plan.exists():
-            raise exception.NotFound(f"There is no guest {uuid} on this host.")
-        if kept.exists():
-            self._put_back(folder, kept)  # an earlier call may have been interrupted anywhere
-        else:
+        if (kept / _DONE).exists():
+            return
+        self.residents.require(uuid, Presence.STOPPED)
+        if folder.root.exists() and kind_of(folder.root) != self.new.images_type:
+            raise exception.Unsupported(
+                f"The disks of the guest {uuid} are {kind_of(folder.root)}, and images_type of this"
+                f" host is {self.new.images_type} now: it can be resized on another host."
+            )
+        if not kept.exists():
             _keep_copies(folder, kept)
+        _remove_disks(folder)  # an earlier call may have been interrupted anywhere
+        for path in _disks(GuestFolder(kept, folders.node)):
+            _copy(path, folder.path / f"{_OLD}{path.name}")
         layout = self._arrange(folder, instance, before)
         domain = self.make(instance, layout, network_info, placement, config_drive is not None)
         if folder.kernel.exists():
@@ -163,14 +188,20 @@ class LibvirtColdMoves:
             domain = dataclasses.replace(domain, kernel=kernel)
         self.new.beside(folder, config_drive, None)
         self.plan(domain, placement, folder.plan.write_text)
+        _sync(folder.path)
         self._define(folder)
+        (kept / _DONE).touch()
 
     def restore(self, uuid: str) -> None:
         folder, kept = self.residents.folders.of(uuid), self.residents.folders.before(uuid)
         if kept.exists():
-            self._put_back(folder, kept)
+            _remove_disks(folder)
+            for path in kept.iterdir():
+                if path.name != _DONE:
+                    _copy(path, folder.path / path.name)
+            _sync(folder.path)
             self._define(folder)
-            _remove(kept)
+        _remove(kept)
 
     def settle(self, uuid: str) -> None:
         _remove(self.residents.folders.before(uuid))
@@ -179,22 +210,27 @@ class LibvirtColdMoves:
         plan = folder.plan.read_text()
         self.residents.connection.call("define a guest", lambda opened: opened.defineXML(plan))
 
-    def _fetch(self, room: GuestFolder, offer: Mapping[str, Any], image: FindImage) -> None:
+    def _fetch(
+        self, uuid: str, room: pathlib.Path, offer: Mapping[str, Any], image: FindImage
+    ) -> None:
+        if (room / _FETCHED).exists():
+            return
         for disk in offer["disks"]:
-            path = room.path / f"{disk['name']}.{self.new.images_type}"
-            if not path.exists() and not self._fetch_layer(path, offer, disk, image):
-                partial = path.with_name(f"{_WHOLE}-{path.name}")
-                if not partial.exists():
-                    images.blank(partial, size=disk["size"])
-                whole = _remote(offer, f"{disk['name']}.{_WHOLE}", disk["size"])
-                whole.fetch(partial, self.settings, kind=kind_of(path))
-                partial.rename(path)
+            path = room / f"{_OLD}{disk['name']}.{self.new.images_type}"
+            if path.exists() or self._fetch_layer(uuid, path, offer, disk, image):
+                continue
+            partial = path.with_name(f"{_WHOLE}-{path.name}")
+            whole = _remote(uuid, offer, f"{disk['name']}.{_WHOLE}", disk["size"])
+            whole.fetch(partial, self.settings, kind=kind_of(path))
+            partial.rename(path)
         for file in offer["files"]:
-            remote = _remote(offer, file["name"], file["size"])
-            remote.fetch(room.path / file["name"], self.settings)
+            remote = _remote(uuid, offer, file["name"], file["size"])
+            remote.fetch(room / file["name"], self.settings)
+        (room / _FETCHED).touch()
 
     def _fetch_layer(
         self,
+        uuid: str,
         path: pathlib.Path,
         offer: Mapping[str, Any],
         disk: Mapping[str, Any],
@@ -210,51 +246,50 @@ class LibvirtColdMoves:
             if base.name != disk["base"]:
                 return False
             partial = path.with_name(f"{_LAYER}-{path.name}")
-            layer = _remote(offer, f"{disk['name']}.{_LAYER}", disk["layer"])
+            layer = _remote(uuid, offer, f"{disk['name']}.{_LAYER}", disk["layer"])
             layer.fetch(partial, self.settings)
-            images.rebase(partial, base)
+            images.rebase(partial, base, size=disk["size"])
             partial.rename(path)
         return True
 
     def _arrange(self, folder: GuestFolder, instance: Instance, before: Instance) -> DiskLayout:
-        """Give a guest the disks of its flavor, and return their layout."""
-        root, kind = folder.root, self.new.images_type
-        had = Image(PLAIN, images.size_of(root) if root.exists() else 0)
+        """Make old disks those of the flavor, and return their layout; may be repeated.
+
+        A disk with its final name is done.
+        """
+        kind = self.new.images_type
+        old, root = folder.path / f"{_OLD}root.{kind}", folder.new_root(kind)
+        has_root = root if root.exists() else old
+        had = Image(PLAIN, images.size_of(has_root) if has_root.exists() else 0)
         layout = DiskLayout.of(instance, had)
-        if root.exists():
-            images.grow(root, size=layout.root)
-        old = _by_kind(DiskLayout.of(before, had).blanks)
-        aside = {key: folder.path / f"aside-{number}.{kind}" for key, number in old.items()}
-        for key, number in old.items():
-            if folder.blank(number, kind).exists():
-                folder.blank(number, kind).rename(aside[key])
+        if old.exists():
+            images.grow(old, size=layout.root)
+            old.rename(root)
+        numbers = _by_kind(DiskLayout.of(before, None).blanks)
         for key, number in _by_kind(layout.blanks).items():
-            self._blank(folder.blank(number, kind), layout.blanks[number], aside.get(key), number)
-        for path in aside.values():
-            path.unlink(missing_ok=True)
+            path, had_number = folder.blank(number, kind), numbers.get(key)
+            if not path.exists():
+                source = folder.path / f"{_OLD}blank{had_number}.{kind}"
+                self._blank(path, layout.blanks[number], source, number)
+        for path in folder.path.glob(f"{_OLD}*"):
+            path.unlink()
         return layout
 
-    def _blank(
-        self, path: pathlib.Path, blank: Blank, old: pathlib.Path | None, number: int
-    ) -> None:
+    def _blank(self, path: pathlib.Path, blank: Blank, old: pathlib.Path, number: int) -> None:
         """Give a disk its size: one with data grows, swap space is made anew."""
         is_swap = blank.guest_format == SWAP
-        if old is not None and old.exists() and (not is_swap or images.size_of(old) == blank.size):
+        if old.exists() and (not is_swap or images.size_of(old) == blank.size):
             images.grow(old, size=blank.size)
             old.rename(path)
             return
+        partial = path.with_name(f"{_OLD}new.{path.name}")
         new_disks.create(
-            path,
+            partial,
             size=blank.size,
             guest_format=blank.guest_format or self.new.ephemeral_format,
             label=f"{'swap' if is_swap else 'ephemeral'}{number}",
         )
-
-    def _put_back(self, folder: GuestFolder, kept: pathlib.Path) -> None:
-        for path in [*_disks(folder), *folder.path.glob("aside-*")]:
-            path.unlink()
-        for path in sorted(kept.iterdir()):
-            _copy(path, folder.path / path.name)
+        partial.rename(path)
 
 
 def _check_movable(uuid: str, definition: ET.Element) -> None:
@@ -265,6 +300,20 @@ def _check_movable(uuid: str, definition: ET.Element) -> None:
             )
 
 
+def _checked(uuid: str, offer: str) -> dict[str, Any]:
+    """Return the offer of another host, whose names must be those of a guest's files.
+
+    :raises roost.exception.Invalid: when they are not
+    """
+    found: dict[str, Any] = json.loads(offer)
+    fine = all(_DISK_NAME.fullmatch(disk["name"]) for disk in found["disks"]) and all(
+        file["name"] in _FILE_NAMES for file in found["files"]
+    )
+    if not fine:
+        raise exception.Invalid(f"The offer of the disks of {uuid} has names that no guest has.")
+    return found
+
+
 def _disks(folder: GuestFolder) -> list[pathlib.Path]:
     return [
         *([folder.root] if folder.root.exists() else []),
@@ -272,22 +321,37 @@ def _disks(folder: GuestFolder) -> list[pathlib.Path]:
     ]
 
 
+def _remove_disks(folder: GuestFolder) -> None:
+    for path in [*_disks(folder), *folder.path.glob(f"{_OLD}*")]:
+        path.unlink()
+
+
+def _base_of(path: pathlib.Path) -> str | None:
+    """Return the name of a disk's backing file; guests may write anything into a raw one."""
+    return base_of(path) if kind_of(path) == QCOW2 else None
+
+
 def _about(path: pathlib.Path) -> dict[str, Any]:
     return {
         "name": path.stem,
         "size": images.size_of(path),
-        "base": base_of(path),
+        "base": _base_of(path),
         "layer": path.stat().st_size,
     }
 
 
-def _exports(path: pathlib.Path) -> list[Export]:
-    layer = [Export(f"{path.stem}.{_LAYER}", str(path))] if base_of(path) else []
-    return [*layer, Export(f"{path.stem}.{_WHOLE}", str(path), kind_of(path))]
+def _exports(uuid: str, path: pathlib.Path) -> list[Export]:
+    layer = [Export(_name(uuid, f"{path.stem}.{_LAYER}"), str(path))] if _base_of(path) else []
+    return [*layer, Export(_name(uuid, f"{path.stem}.{_WHOLE}"), str(path), kind_of(path))]
 
 
-def _remote(offer: Mapping[str, Any], name: str, size: int) -> RemoteFile:
-    return RemoteFile(offer["address"], offer["port"], name, size)
+def _name(uuid: str, name: str) -> str:
+    """Return the name of an export, which no other guest's offer has."""
+    return f"{uuid}.{name}"
+
+
+def _remote(uuid: str, offer: Mapping[str, Any], name: str, size: int) -> RemoteFile:
+    return RemoteFile(str(offer["address"]), int(offer["port"]), _name(uuid, name), int(size))
 
 
 def _by_kind(blanks: tuple[Blank, ...]) -> dict[tuple[str, int], int]:
@@ -300,11 +364,12 @@ def _by_kind(blanks: tuple[Blank, ...]) -> dict[tuple[str, int], int]:
 
 
 def _keep_copies(folder: GuestFolder, kept: pathlib.Path) -> None:
+    _remove(kept)
     partial = kept.with_name(f"{kept.name}.part")
-    _remove(partial)
     partial.mkdir(parents=True)
     for path in [*_disks(folder), *([folder.drive] if folder.drive.exists() else []), folder.plan]:
         _copy(path, partial / path.name)
+    _sync(partial)
     partial.rename(kept)
 
 
@@ -313,6 +378,23 @@ def _copy(source: pathlib.Path, target: pathlib.Path) -> None:
     images.run("cp", "--reflink=auto", "--sparse=always", str(source), str(target))
 
 
+def _sync(folder: pathlib.Path) -> None:
+    """Have all files of a folder on the disk, so that they outlive a crash of the node."""
+    for path in (*folder.iterdir(), folder):
+        file = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+
 def _remove(folder: pathlib.Path) -> None:
+    """Remove a folder and what is left of an unfinished one: at once, or not at all."""
+    gone = folder.with_name(f"{folder.name}.gone")
     if folder.exists():
-        shutil.rmtree(folder)
+        if gone.exists():
+            shutil.rmtree(gone)
+        folder.rename(gone)
+    for left in (gone, folder.with_name(f"{folder.name}.part")):
+        if left.exists():
+            shutil.rmtree(left)

@@ -27,6 +27,7 @@ LOG = logging.getLogger(__name__)
 PROGRAM: Final = "qemu-storage-daemon"
 _PORTS: Final = range(49152, 49216)  # those of live migrations, which firewalls allow
 _OPENING: Final = 10.0  # seconds
+_CLOSING: Final = 5.0
 _LOOK: Final = 0.05
 _PIECE: Final = 1024**3  # bytes
 _SECTOR: Final = 512
@@ -95,7 +96,7 @@ class Offers:
         for port in filter(self._is_free, ports):
             if self._start(uuid, exports, port):
                 about = {"port": port, "exports": [dataclasses.asdict(one) for one in exports]}
-                self._note(uuid).write_text(json.dumps(about))
+                _write(self._note(uuid), json.dumps(about))
                 return port
         raise exception.Unavailable(
             f"The disks of the guest {uuid} cannot be offered: {PROGRAM} opens no port of"
@@ -105,22 +106,35 @@ class Offers:
     def close(self, uuid: str) -> None:
         """Offer nothing of a guest any more."""
         self._note(uuid).unlink(missing_ok=True)
-        pid_file = self._pid_file(uuid)
-        with contextlib.suppress(OSError, ValueError):
-            process = pathlib.Path("/proc", str(int(pid_file.read_text())))
-            while uuid.encode() in (process / "cmdline").read_bytes():
-                os.kill(int(process.name), signal.SIGTERM)
-                time.sleep(_LOOK)
-        pid_file.unlink(missing_ok=True)
+        until = time.monotonic() + _CLOSING
+        while (pid := self._pid(uuid)) is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM if time.monotonic() < until else signal.SIGKILL)
+            time.sleep(_LOOK)
+        self._pid_file(uuid).unlink(missing_ok=True)
 
     def reopen(self) -> None:
-        """Start the processes of offers anew that have ended."""
+        """Start the processes of offers anew that have ended; call it at start, and sometimes."""
         for note in self.folder.glob("*.json"):
-            about = json.loads(note.read_text())
-            if self._is_free(about["port"]):
+            if self._pid(note.stem) is None:
+                about = json.loads(note.read_text())
                 exports = [Export(**one) for one in about["exports"]]
                 if not self._start(note.stem, exports, about["port"]):
                     LOG.warning("[instance: %s] its disks are not offered any more", note.stem)
+
+    def uuids(self) -> set[str]:
+        """Return the guests of which something is offered."""
+        return {path.stem for path in self.folder.glob("*.json")}
+
+    def _pid(self, uuid: str) -> int | None:
+        """Return the process of an offer; None: there is none."""
+        pid_file = self._pid_file(uuid)
+        try:
+            pid = int(pid_file.read_text())
+            words = pathlib.Path("/proc", str(pid), "cmdline").read_bytes().split(b"\0")
+        except (OSError, ValueError):
+            return None
+        return pid if str(pid_file).encode() in words else None
 
     def _start(self, uuid: str, exports: Sequence[Export], port: int) -> bool:
         inet = {"type": "inet", "host": self.settings.address, "port": str(port)}
@@ -148,13 +162,13 @@ class Offers:
 
     def _is_free(self, port: int) -> bool:
         """Return whether nothing listens on a port of this host."""
-        family = socket.getaddrinfo(self.settings.address, port)[0][0]
-        with socket.socket(family) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
+        try:
+            family = socket.getaddrinfo(self.settings.address, port)[0][0]
+            with socket.socket(family) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind((self.settings.address, port))
-            except OSError:
-                return False
+        except OSError:
+            return False
         return True
 
     def _note(self, uuid: str) -> pathlib.Path:
@@ -176,13 +190,16 @@ class RemoteFile:
     def fetch(self, target: pathlib.Path, settings: CopySettings, *, kind: str = RAW) -> None:
         """Copy it to a file of this host; what an earlier call has copied is not copied again.
 
-        :param target: exists already as a blank disk where ``kind`` is not raw
+        :param kind: of the target: raw bytes, or a disk with these contents
         :raises roost.exception.Unavailable: when the other host does not give it
         """
-        done = target.with_name(f"{target.name}.done")
-        at = int(done.read_text()) if done.exists() and target.exists() else 0
-        if kind == RAW and not target.exists():
-            images.blank(target, size=0)
+        at = _copied(target)
+        if at == 0:
+            target.unlink(missing_ok=True)
+            if kind == RAW:
+                target.touch()
+            else:
+                images.blank(target, size=self.size)
         if kind == RAW:
             os.truncate(target, -(-self.size // _SECTOR) * _SECTOR)
         while at < self.size:
@@ -191,11 +208,11 @@ class RemoteFile:
             at += length
             with target.open("rb") as file:
                 os.fsync(file.fileno())
-            done.write_text(str(at))
+            _write(_progress(target), str(at))
             LOG.info("%s: %d of %d bytes are copied", target, min(at, self.size), self.size)
         if kind == RAW:
             os.truncate(target, self.size)
-        done.unlink(missing_ok=True)
+        _progress(target).unlink(missing_ok=True)
 
     def _fetch_piece(
         self, target: pathlib.Path, settings: CopySettings, kind: str, at: int, length: int
@@ -222,3 +239,25 @@ class RemoteFile:
                 f"The file {self.name} could not be copied from {self.address}; the log of this"
                 " host says why."
             ) from error
+
+
+def _progress(target: pathlib.Path) -> pathlib.Path:
+    """Return the path of the note how much of a file is copied."""
+    return target.with_name(f"{target.name}.done")
+
+
+def _copied(target: pathlib.Path) -> int:
+    try:
+        return int(_progress(target).read_text()) if target.exists() else 0
+    except (OSError, ValueError):
+        return 0
+
+
+def _write(path: pathlib.Path, text: str) -> None:
+    """Write a file, whole or not at all."""
+    partial = path.with_name(f"{path.name}.part")
+    with partial.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)

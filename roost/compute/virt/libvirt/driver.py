@@ -331,6 +331,7 @@ class LibvirtDriver:
     def tidy(self) -> None:
         self._folders.make()
         self._bases.tidy()
+        self._cold_moves.offers.reopen()
 
     def listen(self, notify: Callable[[str | None], None]) -> None:
         def on_change(name: str) -> None:

@@ -19,6 +19,7 @@ _PASSABLE: Final = 0o711
 _UNSIGNED: Final = "guest.xml"  # plans of an earlier release, without shared storage
 _ANY_PLAN: Final = "guest*.xml"
 _MARK: Final = "storage"
+_ANY: Final = str(uuids.UUID(int=0))
 _ROOMS: Final = "arriving"
 _BEFORE: Final = "before"
 # File formats of disks, known by the file's suffix; the file itself is never probed.
@@ -171,6 +172,11 @@ class Folders:
         """The folder of what a guest was before it got another flavor on this host."""
         return self.path / f"{_BEFORE}.{self.node}" / str(uuids.UUID(uuid))
 
+    def moving(self) -> set[str]:
+        """Return the guests of which moves have left something: rooms, or what they were."""
+        places = (self.room(_ANY).parent, self.before(_ANY).parent)
+        return {path.name.split(".")[0] for place in places for path in place.glob("*")}
+
     @property
     def offers(self) -> pathlib.Path:
         """The folder of notes on what this host offers to others."""
@@ -193,9 +199,9 @@ class Folders:
 
     def disks(self) -> Iterator[pathlib.Path]:
         """Yield all disks of all guests that may have a backing file."""
+        for folder in (_ROOMS, _BEFORE):  # first: from there they come into those of guests
+            yield from self.path.glob(f"{folder}.*/*/*.{QCOW2}")
         yield from self.path.glob(f"*/*.{QCOW2}")
-        for folder in (_ROOMS, _BEFORE):
-            yield from self.path.glob(f"{folder}.*/*/*.{QCOW2}*")
 
     def make(self) -> None:
         for path in (self.path, self.bases):

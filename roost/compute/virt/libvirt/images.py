@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import pathlib
+import struct
 import subprocess
 from typing import Final
 
@@ -152,8 +153,25 @@ def grow(path: pathlib.Path, *, size: int) -> None:
         _qemu_img("resize", "-q", "-f", kind_of(path), str(path), str(size))
 
 
-def rebase(path: pathlib.Path, base: pathlib.Path) -> None:
-    """Name the backing file of a disk that came from another host, which has the same contents."""
+_QCOW2_HEADER: Final = struct.Struct(">4sIQIIQ")  # magic, version, backing name, bits, size
+_INCOMPATIBLE_AT: Final = 72  # in version 3
+_DIRTY: Final = 1  # the only incompatible feature that our disks may have
+
+
+def rebase(path: pathlib.Path, base: pathlib.Path, *, size: int) -> None:
+    """Name the backing file of a qcow2 layer that came from another host, which has the same base.
+
+    The layer is not trusted: one that could name other files of this host is refused.
+
+    :param size: of the disk in bytes
+    :raises roost.exception.BuildFailed: when it is no such layer
+    """
+    with path.open("rb") as file:
+        head = file.read(_INCOMPATIBLE_AT + 8)
+    magic, version, _backing, _length, _bits, found = _QCOW2_HEADER.unpack_from(head.ljust(80))
+    features = int.from_bytes(head[_INCOMPATIBLE_AT:], "big") if version > 2 else 0  # noqa: PLR2004
+    if magic != b"QFI\xfb" or features & ~_DIRTY or found != size:
+        raise exception.BuildFailed("A disk that came from another host is not as it was offered.")
     _qemu_img("rebase", "-u", "-f", QCOW2, "-b", str(base), "-F", PLAIN, str(path))
 
 
