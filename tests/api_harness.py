@@ -67,7 +67,7 @@ from tests.fakes.images import FakeImageStore
 from tests.fakes.scheduler_hosts import FakeSchedulerHosts
 
 IMAGE = "cccccccc-cccc-4ccc-8ccc-cccccccccccc"
-LARGER = "2"  # a flavor
+LARGER = "larger"  # a flavor, once it is added
 PRIVATE = LocalNetwork(
     name="private", cidr="10.0.0.0/24", labels=("physnet1",), preferred_labels=("rack7",)
 )
@@ -279,6 +279,12 @@ class World:
         with self.api_db.read() as session:
             return instance_mappings.find(session, uuid)
 
+    def add_larger_flavor(self):
+        """Add a flavor with more of everything than that of other servers."""
+        more = {"vcpus": 2, "memory_mb": 2048, "root_gb": 20}
+        with self.api_db.begin() as session:
+            flavors.create(session, a_flavor(flavorid=LARGER, name="larger", **more))
+
     def usage(self, project="project"):
         with self.api_db.read() as session:
             return quota.usage(session, project)
@@ -397,8 +403,6 @@ def _fill(api_db, databases):
         cells.map_host(session, "h1", CELL1)
         cells.map_host(session, "h2", CELL2)
         flavors.create(session, a_flavor(flavorid="1", name="m1.tiny"))
-        larger = {"vcpus": 2, "memory_mb": 2048, "root_gb": 20}
-        flavors.create(session, a_flavor(flavorid=LARGER, name="m1.small", **larger))
     for uuid, host in ((CELL1, "h1"), (CELL2, "h2")):
         with databases[uuid].begin() as session:
             itself = {"host": host, "binary": "roost-compute", "version": Compute.version}

@@ -140,6 +140,7 @@ def world(tmp_path_factory):
     )
     folder = tmp_path_factory.mktemp("world")
     with api_harness.made_in(folder, unlimited, authentication=_Administrator()) as world:
+        world.add_larger_flavor()
         _many_kinds_of_servers(world)
         yield world
 

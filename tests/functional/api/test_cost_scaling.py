@@ -76,12 +76,14 @@ A_LITTLE_DEEPER = 1.25  # trees of indexes grow by a level from time to time
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     with _made(tmp_path_factory.mktemp("small")) as world:
+        world.add_larger_flavor()
         yield world
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     with _made(tmp_path_factory.mktemp("large")) as world:
+        world.add_larger_flavor()
         _grow(world)
         yield world
 

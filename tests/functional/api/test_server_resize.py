@@ -43,6 +43,7 @@ def unsettled(world, server):
 @pytest.fixture
 def server(world):
     instance = world.place(CELL1, **_PLACED)
+    world.add_larger_flavor()
     with world.api_db.begin() as session:
         quota.recount(session, "project")
     return instance
