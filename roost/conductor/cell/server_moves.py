@@ -47,6 +47,7 @@ from roost.objects.migration import (
 from roost.operations import kinds
 from roost.operations.kinds import CONFIRM_RESIZE, DESTINATION, REVERT_RESIZE, SOURCE, MoveStep
 from roost.rpc.compute import Compute
+from roost.rpc.scheduler import RESERVATION_LIFETIME
 from roost.scheduler.client import CellSchedulerClient
 
 LOG = logging.getLogger(__name__)
@@ -85,18 +86,19 @@ class ServerMoves:
     def keep_claim(self, context: RequestContext, operation: Operation) -> bool:
         """Make sure that a move which begins has its claim on the destination.
 
-        It may have expired while the message waited. If there is no capacity any more, the move is
-        undone.
+        It may have expired, if the message has waited for long. If there is no capacity any more,
+        the move is undone.
 
         :returns: whether the move may begin
         """
         with self.database.read() as session:
             spec = operations.spec_of(session, operation)
             migration = migrations.unfinished(session, operation.instance_uuid)
+            age = operations.age_of(session, operation.uuid)
         if spec is None or migration is None:
             return False
-        if migration.stays_on_host:  # its claim has grown, and its host confirms it
-            return True
+        if migration.stays_on_host or age < RESERVATION_LIFETIME / 2:
+            return True  # its claim has grown, and its host confirms it; or it is a new one
         to = _destination(migration, str(spec.requested_cell))
         try:
             claimed = self.scheduler.move_claim(
@@ -195,12 +197,14 @@ class ServerMoves:
         step: MoveStep | None,
         report: StepReport,
     ) -> None:
-        migration, following = self._migration(operation), None
-        if step is None:
+        if step is not None:
+            following: Operation | None = self._write_step(operation, step, report)
+        else:
+            migration = self._migration(operation)
             self._release(context, operation, migration)
             following = self._try_another(context, operation, migration, report)
-        if following is None:
-            following = self._write(operation, migration, step, report)
+            if following is None:
+                self._write_end(operation, migration, report)
         if following is not None:
             self.send(context, following)
 
@@ -213,9 +217,7 @@ class ServerMoves:
             is_current = operations.is_under_way(session, operation)
             found = migrations.unfinished(session, operation.instance_uuid)
         if found is None or not is_current:
-            raise exception.Conflict(
-                f"The operation {operation.uuid} is not in that step any more."
-            )
+            raise _is_over(operation)
         return found
 
     def _release(self, context: RequestContext, operation: Operation, migration: Migration) -> None:
@@ -314,56 +316,53 @@ class ServerMoves:
             return operations.find(session, uuid)
 
     @retried
-    def _write(
-        self, operation: Operation, migration: Migration, step: MoveStep | None, report: StepReport
-    ) -> Operation | None:
-        """Write the next step, or the end; return the operation with its next step."""
+    def _write_step(self, operation: Operation, step: MoveStep, report: StepReport) -> Operation:
+        """Write the next step into the row; return the operation with it."""
         uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
+        changes: dict[str, Any] = {"task_state": step.task}
+        if report.network_info is not None:
+            changes["network_info"] = report.network_info
+        values: dict[str, Any] = {}
+        if report.handover is not None:
+            values["handover"] = report.handover
         with self.database.begin() as session:
-            expected = {"task_state": kind.tasks}
-            if step is None:
-                instance = instances.get(session, uuid)
-                changes = _outcome(operation, migration, instance, report)
-                instances.update(session, uuid, changes, expected=expected)
-                self._end(session, operation, migration, report)
-                return None
-            changes = {"task_state": step.task}
-            if report.network_info is not None:
-                changes["network_info"] = report.network_info
-            instances.update(session, uuid, changes, expected=expected)
-            values: dict[str, Any] = {}
+            migration = migrations.unfinished(session, uuid)
+            if migration is None:
+                raise _is_over(operation)
+            instances.update(session, uuid, changes, expected={"task_state": kind.tasks})
             if report.found.reason is not None:
                 values["reason"] = report.found.reason
                 if operation.step == kind.steps[0].name:
                     values["spec"] = _without(operations.spec_of(session, operation), migration)
-            if report.handover is not None:
-                values["handover"] = report.handover
+            host = migration.host_at(step.at)
             operations.go_on(
                 session,
                 operation,
                 step,
                 report.found.events,
-                host=migration.host_at(step.at),
+                host=host,
                 seconds=self.seconds,
                 **values,
             )
-            following = operations.find(session, uuid)
-            LOG.info("[instance: %s] %s goes on with %s on %s",
-                     uuid, kind, step.name, migration.host_at(step.at))  # fmt: skip
-            return following
+        LOG.info("[instance: %s] %s goes on with %s on %s", uuid, kind, step.name, host)
+        names = {name: getattr(operation, name) for name in operations.NAMES}
+        return Operation.of(**names | {"host": host, "step": step.name})
 
-    def _end(
-        self, session: Session, operation: Operation, migration: Migration, report: StepReport
-    ) -> None:
-        status = _status(operation)
-        reason = operations.reason(session, operation.uuid)
+    @retried
+    def _write_end(self, operation: Operation, migration: Migration, report: StepReport) -> None:
+        """End the operation, with the outcome of the instance and the status of the migration."""
+        uuid, kind, status = operation.instance_uuid, kinds.get(operation.kind), _status(operation)
         own = {name: getattr(operation, name) for name in ("host", "step")}
-        operations.end(session, operation.uuid, report.found.events, expected=own, message=reason)
-        migrations.update(session, migration.uuid, {"status": status}, expected=_UNDER_WAY)
-        if status == CONFIRMED:
-            _keep_devices(session, migration)
-        LOG.info("[instance: %s] %s ended: migration %s",
-                 operation.instance_uuid, operation.kind, status)  # fmt: skip
+        with self.database.begin() as session:
+            changes = _outcome(operation, migration, instances.get(session, uuid), report)
+            instances.update(session, uuid, changes, expected={"task_state": kind.tasks})
+            reason = operations.reason(session, operation.uuid)
+            events = report.found.events
+            operations.end(session, operation.uuid, events, expected=own, message=reason)
+            migrations.update(session, migration.uuid, {"status": status}, expected=_UNDER_WAY)
+            if status == CONFIRMED:
+                _keep_devices(session, migration)
+        LOG.info("[instance: %s] %s ended: migration %s", uuid, kind, status)
 
     def _resend(self, overdue: OverdueOperation, operation: Operation) -> None:
         self.send(_context(overdue), operation)
@@ -398,6 +397,10 @@ def _keep_devices(session: Session, migration: Migration) -> None:
         found.block_devices = migration.new_devices(found.block_devices)
         found.obj_reset_changes()
         guest_config.put(session, migration.instance_uuid, found)
+
+
+def _is_over(operation: Operation) -> exception.Conflict:
+    return exception.Conflict(f"The operation {operation.uuid} is not in that step any more.")
 
 
 def _of(overdue: OverdueOperation) -> Operation:

@@ -239,6 +239,13 @@ def spec_of(session: Session, operation: Operation) -> RequestSpec | None:
     return found
 
 
+def age_of(session: Session, uuid: str) -> float:
+    """Return how many seconds ago an operation began; one that is over began just now."""
+    now = clock.now(session)
+    since = session.scalar(sa.select(_c.created_at).where(_c.uuid == uuid))
+    return (now - (since or now)).total_seconds()
+
+
 def reason(session: Session, uuid: str) -> str | None:
     """Return why a move is being undone; None: it is not."""
     found: str | None = session.scalar(sa.select(_table.c.reason).where(_c.uuid == uuid))

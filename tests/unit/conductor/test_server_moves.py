@@ -14,6 +14,7 @@ from roost.db.types import utcnow
 from roost.objects import InstancePlace
 from roost.operations import kinds
 from roost.operations.kinds import CONFIRM_RESIZE, MIGRATE, REVERT_RESIZE
+from roost.rpc.scheduler import RESERVATION_LIFETIME
 from tests.builders import a_migration, a_numa_topology, a_spec, an_instance
 from tests.unit.db.test_cell import an_action
 
@@ -280,8 +281,13 @@ def test_a_step_that_fails_and_must_be_done_is_tried_again_later(cell, begin, re
     assert (of(cell, uuid).step, row(cell, uuid).vm_state) == ("leave", states.RESIZED)
 
 
-def test_the_claim_is_made_again_before_a_move_begins_or_the_move_is_undone(cell, begin):
+def test_the_claim_is_made_again_before_a_late_move_begins_or_the_move_is_undone(cell, begin):
     uuid = begin()
+    assert cell.moves.keep_claim(cell.context, of(cell, uuid))
+    assert cell.scheduler.claims == {}  # the API's is there
+    with cell.database.begin() as session:
+        late = utcnow() - datetime.timedelta(seconds=RESERVATION_LIFETIME)
+        session.execute(sa.update(models.operations).values(created_at=late))
     assert cell.moves.keep_claim(cell.context, of(cell, uuid))
     assert cell.scheduler.claims[uuid] == "h2"
     del cell.scheduler.claims[uuid]
