@@ -6,8 +6,9 @@ import operator
 from collections.abc import Mapping, Sequence
 
 from roost import exception
+from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import hosts as host_rows
-from roost.db.scheduler.claims import CONFIRMED, MOST, Claim
+from roost.db.scheduler.claims import CONFIRMED, MOST, RESERVED, Claim
 from roost.objects import RequestSpec, Selection
 from roost.scheduler import engine, explain
 from roost.scheduler.claim_transaction import (
@@ -113,20 +114,21 @@ class Select(ClaimRequest):
         own = [one for one in transaction.held(uuid) if transaction.is_on(one, self._beside)]
         if not own:
             raise exception.Conflict(f"{uuid} holds no claim on {self._beside}")
-        if own[0].details or Request.of(self._spec).wants_topology:
+        claim = _confirmed(transaction, own[0])
+        if claim.details or Request.of(self._spec).wants_topology:
             return self._decide(transaction, _elsewhere(self._spec, self._beside))
         # What the instance has on its host is free for itself while the hosts are compared.
-        transaction.in_memory(own[0], -1)
+        transaction.in_memory(claim, -1)
         try:
             change = self._decide(transaction, self._spec)
         finally:
-            transaction.in_memory(own[0], 1)
+            transaction.in_memory(claim, 1)
         place = change.gained.get(uuid)
-        if place is None or place.row != transaction.row_of(own[0]):
+        if place is None or place.row != transaction.row_of(claim):
             return change
         if change.request is not None:
             engine.undo(change.request, transaction.hosts, [place])
-        return self._grown(own[0], place.row)
+        return self._grown(claim, place.row)
 
     def committed(self, transaction: ClaimTransaction) -> None:
         found = {uuid: self._selections(transaction, uuid) for uuid in self.instance_uuids}
@@ -320,6 +322,17 @@ class Restore(ClaimRequest):
         sizes = (*self._holdings[uuid], 1)
         number, details = transaction.free_number(uuid, ()), self._details.get(uuid)
         return Claim(uuid, self._host_id, sizes, number, CONFIRMED, details=details)
+
+
+def _confirmed(transaction: ClaimTransaction, own: Claim) -> Claim:
+    """Confirm the claim on the host that an instance is on, as who moves it says that it is there.
+
+    While the instance has another one, no report would bring this one back, if it expired.
+    """
+    if own.state != RESERVED:
+        return own
+    claim_rows.confirm(transaction.session, own.host_id, [own.instance_uuid])
+    return dataclasses.replace(own, state=CONFIRMED)
 
 
 def _elsewhere(spec: RequestSpec, host: str) -> RequestSpec:

@@ -16,7 +16,7 @@ from roost.db import engine as db_engine
 from roost.db.engine import Session
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import reports as report_rows
-from roost.db.scheduler.claims import CONFIRMED, MOST, RESERVED, Claim
+from roost.db.scheduler.claims import CONFIRMED, RESERVED, Claim
 from roost.objects import HostReport
 from roost.objects.base import check_is_past
 from roost.scheduler.claims import Claims
@@ -96,7 +96,7 @@ class Reports:
         gone = [uuid for uuid, state in states.items() if state == CONFIRMED and uuid not in listed]
         missing = sorted(uuid for uuid in report.holdings if uuid not in states)
         held = claim_rows.find(session, [*missing, *gone])
-        unclaimed = [uuid for uuid in missing if len(held.get(uuid, ())) < MOST]
+        unclaimed = [uuid for uuid in missing if uuid not in held]
         waiting = any(state == RESERVED and uuid not in listed for uuid, state in states.items())
         report_rows.note_settled(
             session,

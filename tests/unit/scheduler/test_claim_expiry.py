@@ -9,6 +9,7 @@ from tests.builders import (
     a_numa_cell,
     a_numa_topology,
     a_report,
+    a_selection,
     a_spec,
     a_uuid,
 )
@@ -132,6 +133,17 @@ def test_a_claim_that_it_gets_holds_the_cpus_that_it_has(manager, context, say):
         context, request_spec=wish, instance_uuids=[other], alternates=0
     )
     assert chosen.numa_topology.cells[0].pinning == [4]
+
+
+def test_an_instance_whose_claim_is_elsewhere_gets_none(say, place, states, manager, context):
+    say("h1")
+    (uuid,) = place()
+    say("h1", built=[uuid])
+    say("h2")
+    manager.move_claim(context, instance_uuid=uuid, request_spec=a_spec(), to=a_selection("h2"))
+    for _ in range(3):
+        say("h1", built=[uuid])
+    assert {c["host"] for c in manager.list_claims(context)} == {"h2"}
 
 
 def test_a_late_report_of_what_was_released_revives_nothing(say, place, states, manager, context):

@@ -306,30 +306,12 @@ def test_what_has_grown_is_as_before_and_a_claim_elsewhere_stays(server, select,
     assert (held(server), used()["h1"]) == (["h1", "h2"], (1, 1024))
 
 
-@pytest.fixture
-def say_built(manager, context, clock):
-    """Have a host report twice that it has an instance: the first report may be an old one."""
-
-    def say_built(host, instance):
-        for _ in range(2):
-            clock.pass_(1)
-            holdings = {instance: [1, 0, 1024, 1]}
-            values = {"instances": [instance], "holdings": holdings}
-            report = a_report(host, reported_at=clock.now, **values)
-            manager.update_resource_stats(context, report=report)
-
-    return say_built
-
-
-@pytest.mark.parametrize("lost", ["h1", "h2"])
-def test_a_host_that_has_it_gets_its_claim_back_beside_the_other_one(
-    manager, context, moving, held, say_built, lost
+def test_the_claim_on_its_own_host_does_not_expire_once_it_moves(
+    manager, context, clock, moving, held
 ):
-    manager.release_claims(context, instance_uuids=[moving], host=lost)
-    say_built(lost, moving)
-    assert held(moving) == ["h1", "h2"]
-
-
-def test_no_report_makes_a_third_claim(moving, held, say_built):
-    say_built("h3", moving)
+    clock.pass_(1)
+    report = a_report("h2", reported_at=clock.now, instances=[moving])
+    manager.update_resource_stats(context, report=report)
+    clock.pass_(RESERVATION_LIFETIME)
+    assert manager.expire_claims() == 0
     assert held(moving) == ["h1", "h2"]
