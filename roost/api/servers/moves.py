@@ -6,6 +6,7 @@ rows are written, the claim expires.
 """
 
 import dataclasses
+import time
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from roost.api.servers.policies import SHOW_PLACEMENT_COUNTS
 from roost.cells import Cell
 from roost.db.api import build_requests, instance_mappings
 from roost.db.cell import migrations
+from roost.db.engine import Session
 from roost.hardware.requirements import requirements_of
 from roost.objects import Flavor, Instance, InstancePlace, Migration, RequestSpec, Selection
 from roost.objects.migration import MIGRATING
@@ -35,6 +37,7 @@ class ServerMove:
     :param host: that the request names as the destination
     :param same_host: whether the host of the server may be the destination, too
     :param changes: other columns of the instance to change
+    :param begin_until: when it is too late to write the migration, by ``time.monotonic``
     """
 
     dependencies: Dependencies
@@ -46,6 +49,7 @@ class ServerMove:
     host: str | None = None
     same_host: bool = False
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    begin_until: float = float("inf")
 
     @property
     def _instance(self) -> Instance:
@@ -80,8 +84,15 @@ class ServerMove:
         """Write the operation, and cast to its first host.
 
         :raises roost.exception.Conflict: when the server's state does not allow the action
+        :raises roost.exception.Unavailable: when it is too late
         """
         migration = self._migration(chosen)
+
+        def create(session: Session) -> None:
+            if time.monotonic() > self.begin_until:
+                raise exception.Unavailable("The request has taken too long. Try again.")
+            migrations.create(session, migration)
+
         try:
             operation = operations.accept(
                 self.dependencies,
@@ -91,7 +102,7 @@ class ServerMove:
                 changes=self.changes,
                 migration=migration,
                 spec=spec,
-                also=lambda session: migrations.create(session, migration),
+                also=create,
             )
         except exception.RoostError:
             self._release(chosen, spec)

@@ -4,6 +4,7 @@ The quota of the project is charged first, for the larger of both flavors; a sup
 back what is not needed when the move is over (``conductor/super/resizes.py``).
 """
 
+import time
 import uuid
 from collections.abc import Mapping
 from typing import Any, Final
@@ -54,6 +55,7 @@ class ServerResize:
             server_ref=server_ref,
             kind=RESIZE,
             migration_uuid=str(uuid.uuid4()),
+            begin_until=time.monotonic() + resizes.SECONDS_TO_BEGIN,
             flavor=flavor,
             same_host=self._dependencies.options.resizes_on_same_host,
             changes=_changes(asked, instance),

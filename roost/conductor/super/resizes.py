@@ -20,7 +20,7 @@ from roost.db.engine import Database, retried
 from roost.objects import Flavor
 
 LOG = logging.getLogger(__name__)
-_PATIENCE: Final = 300.0  # seconds that a request takes at most, from its quota to its migration
+_PATIENCE: Final = 60.0  # seconds: longer than SECONDS_TO_BEGIN, with time for the commit
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Resizes:
             LOG.warning("cell %s: the quota of resizes waits: %s", cell_uuid, error.message)
 
     def _never_comes(self, migration_uuid: str) -> bool:
-        """Return whether no API can still write a migration, as the request has ended long ago."""
+        """Return whether no API writes a migration any more: its request has taken too long."""
         since = self.missed.setdefault(migration_uuid, time.monotonic())
         return time.monotonic() - since > _PATIENCE
 

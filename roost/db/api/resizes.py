@@ -6,7 +6,7 @@ the mapping has, at any moment.
 """
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -14,6 +14,8 @@ from roost import exception
 from roost.db.api import models, quota
 from roost.db.engine import Session
 from roost.objects import Flavor
+
+SECONDS_TO_BEGIN: Final = 30.0  # from the charge to the migration; then it is refused
 
 _mappings = models.instance_mappings
 _c = _mappings.c

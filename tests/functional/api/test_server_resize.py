@@ -238,6 +238,16 @@ def test_a_scheduler_that_does_not_answer_costs_no_quota(world, server, monkeypa
     assert resize(world, server).status_code == 202
 
 
+def test_a_request_that_takes_too_long_begins_nothing(world, server, monkeypatch):
+    """By then its quota may have been given back."""
+    monkeypatch.setattr(resizes, "SECONDS_TO_BEGIN", -1.0)
+    assert resize(world, server).status_code == 503
+    assert in_cell(world, migrations.unfinished, server.uuid) is None
+    assert in_cell(world, operations.find, server.uuid) is None
+    assert world.instance(server.uuid).task_state is None
+    assert unsettled(world, server) is not None  # a super-conductor settles it
+
+
 def test_a_migration_takes_no_flavor_away_that_the_server_got_meanwhile(world, server):
     select, grown = world.scheduler.select_destinations, a_flavor(flavorid="7", vcpus=4)
 
