@@ -38,7 +38,8 @@ class MoveStep:
     ``name``: of its function on the host. ``at``: the host of the migration that does it. ``task``:
     the task state meanwhile. ``undo``: the step that undoes it, even if it is half done; None:
     it is repeated until it is done. ``when_down``: whether the move goes on without it while its
-    host is down: that host removes what is left there when it is up again.
+    host is down: that host removes what is left there when it is up again. ``event``: the name of
+    its notifications; steps that follow each other may share one.
     """
 
     name: str
@@ -46,6 +47,7 @@ class MoveStep:
     task: str
     undo: "MoveStep | None" = None
     when_down: bool = False
+    event: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,6 +73,9 @@ class Kind:
     ``spoils``: a failure leaves no usable guest. ``without_host``: the vm state after its host went
     down meanwhile, or did not do it; None: the same as before.
 
+    ``event``: the name of its notifications, as in ``instance.power_off.start``; None: its steps
+    have them, or nobody has a name for them.
+
     ``steps``: those of a move, in order. If one fails that can be undone, those before it are
     undone, too, the last one first.
     """
@@ -79,6 +84,7 @@ class Kind:
     action: str
     tasks: tuple[str, ...]
     begins: tuple[str, ...]
+    event: str | None
     statuses: Mapping[str, str] = dataclasses.field(default_factory=lambda: _NO_STATUS)
     leads_to: str | None = None
     insists: bool = False
@@ -117,6 +123,21 @@ class Kind:
         """Return the step after one that failed; None: it is repeated."""
         return None if self.is_undo(name) else self._undo_below(self._index(name) + 1)
 
+    def event_of(self, step: str | None, *, ends: bool = False) -> str | None:
+        """Return the event that begins, or ends, with a step, or with an operation without steps.
+
+        Steps that share an event begin it with the first of them, and end it with the last. Steps
+        that undo others have none.
+        """
+        if step is None:
+            return self.event
+        if self.is_undo(step):
+            return None
+        at = self._index(step)
+        event = self.steps[at].event
+        beside = self.steps[at + 1 : at + 2] if ends else self.steps[:at][-1:]
+        return None if any(other.event == event for other in beside) else event
+
     def _index(self, name: str) -> int:
         return next(
             at
@@ -137,6 +158,7 @@ STOP: Final = Kind(
     action="stop",
     tasks=(states.POWERING_OFF,),
     begins=(ACTIVE, ERROR),
+    event="power_off",
     leads_to=STOPPED,
 )
 START: Final = Kind(
@@ -144,12 +166,14 @@ START: Final = Kind(
     action="start",
     tasks=(states.POWERING_ON,),
     begins=(STOPPED,),
+    event="power_on",
 )
 REBOOT: Final = Kind(
     name="reboot",
     action="reboot",
     tasks=(states.REBOOTING,),
     begins=(ACTIVE,),
+    event="reboot",
     statuses={ACTIVE: "REBOOT"},
     gives_way="hard_reboot",
 )
@@ -158,6 +182,7 @@ HARD_REBOOT: Final = Kind(
     action="reboot",
     tasks=(states.REBOOTING_HARD,),
     begins=(ACTIVE, STOPPED, PAUSED, SUSPENDED, ERROR),
+    event="reboot",
     statuses={ACTIVE: "HARD_REBOOT"},
 )
 PAUSE: Final = Kind(
@@ -165,6 +190,7 @@ PAUSE: Final = Kind(
     action="pause",
     tasks=(states.PAUSING,),
     begins=(ACTIVE,),
+    event="pause",
     leads_to=PAUSED,
 )
 UNPAUSE: Final = Kind(
@@ -172,12 +198,14 @@ UNPAUSE: Final = Kind(
     action="unpause",
     tasks=(states.UNPAUSING,),
     begins=(PAUSED,),
+    event="unpause",
 )
 SUSPEND: Final = Kind(
     name="suspend",
     action="suspend",
     tasks=(states.SUSPENDING,),
     begins=(ACTIVE,),
+    event="suspend",
     leads_to=SUSPENDED,
 )
 RESUME: Final = Kind(
@@ -185,12 +213,14 @@ RESUME: Final = Kind(
     action="resume",
     tasks=(states.RESUMING,),
     begins=(SUSPENDED,),
+    event="resume",
 )
 REBUILD: Final = Kind(
     name="rebuild",
     action="rebuild",
     tasks=(states.REBUILDING, states.REBUILD_BLOCK_DEVICE_MAPPING, states.REBUILD_SPAWNING),
     begins=(ACTIVE, STOPPED, ERROR),
+    event="rebuild",
     statuses=dict.fromkeys((ACTIVE, STOPPED, ERROR), "REBUILD"),
     reads_instance=True,
     uses_images=True,
@@ -207,6 +237,7 @@ CREATE_IMAGE: Final = Kind(
     action="createImage",
     tasks=(states.IMAGE_SNAPSHOT_PENDING, *_IMAGE_STEPS),
     begins=(ACTIVE, STOPPED, PAUSED, SUSPENDED),
+    event="snapshot",
     reads_instance=True,
     uses_images=True,
 )
@@ -215,6 +246,7 @@ CREATE_BACKUP: Final = Kind(
     action="createBackup",
     tasks=(states.IMAGE_BACKUP, *_IMAGE_STEPS),
     begins=(ACTIVE, STOPPED, PAUSED, SUSPENDED),
+    event="snapshot",
     reads_instance=True,
     uses_images=True,
 )
@@ -223,6 +255,7 @@ RESCUE: Final = Kind(
     action="rescue",
     tasks=(states.RESCUING,),
     begins=(ACTIVE, STOPPED, ERROR),
+    event="rescue",
     leads_to=RESCUED,
     reads_instance=True,
     uses_images=True,
@@ -232,12 +265,14 @@ UNRESCUE: Final = Kind(
     action="unrescue",
     tasks=(states.UNRESCUING,),
     begins=(RESCUED,),
+    event="unrescue",
 )
 CHANGE_PASSWORD: Final = Kind(
     name="change_password",
     action="changePassword",
     tasks=(states.UPDATING_PASSWORD,),
     begins=(ACTIVE,),
+    event=None,
     statuses={ACTIVE: "PASSWORD"},
     once="The password did not reach the server: set it again.",
 )
@@ -246,6 +281,7 @@ TRIGGER_CRASH_DUMP: Final = Kind(
     action="trigger_crash_dump",
     tasks=(states.TRIGGERING_CRASH_DUMP,),
     begins=(ACTIVE, PAUSED, RESCUED, ERROR),
+    event="trigger_crash_dump",
     once="The host of the server has not said whether it was done: look, and ask for it again.",
     since="1.4",
 )
@@ -254,37 +290,42 @@ SOFT_DELETE: Final = Kind(
     action="delete",
     tasks=(states.SOFT_DELETING,),
     begins=(*WITH_GUEST, SOFT_DELETED),
+    event="soft_delete",
     leads_to=SOFT_DELETED,
     insists=True,
     without_host=SOFT_DELETED,
 )
-_PREPARE: Final = MoveStep(
+PREPARE: Final = MoveStep(
     name="prepare",
     at=DESTINATION,
     task=states.RESIZE_PREP,
     undo=MoveStep(name="discard", at=DESTINATION, task=states.RESIZE_PREP, when_down=True),
+    event="resize_prep",
 )
 _SEND: Final = MoveStep(
     name="send",
     at=SOURCE,
     task=states.RESIZE_MIGRATING,
     undo=MoveStep(name="stay", at=SOURCE, task=states.RESIZE_MIGRATING),
+    event="resize",
 )
 _ARRIVE: Final = MoveStep(
     name="arrive",
     at=DESTINATION,
     task=states.RESIZE_FINISH,
     undo=MoveStep(name="withdraw", at=DESTINATION, task=states.RESIZE_FINISH),
+    event="resize_finish",
 )
 MIGRATE: Final = Kind(
     name="migrate",
     action="migrate",
     tasks=(states.RESIZE_PREP, states.RESIZE_MIGRATING, states.RESIZE_FINISH),
     begins=(ACTIVE, STOPPED),
+    event=None,
     statuses={ACTIVE: "RESIZE", STOPPED: "RESIZE"},
     leads_to=RESIZED,
     since="1.5",
-    steps=(_PREPARE, _SEND, _ARRIVE),
+    steps=(PREPARE, _SEND, _ARRIVE),
 )
 RESIZE: Final = dataclasses.replace(MIGRATE, name="resize", action="resize")
 CONFIRM_RESIZE: Final = Kind(
@@ -292,19 +333,25 @@ CONFIRM_RESIZE: Final = Kind(
     action="confirmResize",
     tasks=(states.RESIZE_CONFIRMING,),
     begins=(RESIZED,),
+    event=None,
     since="1.5",
-    steps=(MoveStep(name="leave", at=SOURCE, task=states.RESIZE_CONFIRMING),),
+    steps=(
+        MoveStep(name="leave", at=SOURCE, task=states.RESIZE_CONFIRMING, event="resize_confirm"),
+    ),
 )
 REVERT_RESIZE: Final = Kind(
     name="revert_resize",
     action="revertResize",
     tasks=(states.RESIZE_REVERTING,),
     begins=(RESIZED,),
+    event=None,
     statuses={RESIZED: "REVERT_RESIZE"},
     since="1.5",
     steps=(
-        MoveStep(name="withdraw", at=DESTINATION, task=states.RESIZE_REVERTING),
-        MoveStep(name="stay", at=SOURCE, task=states.RESIZE_REVERTING),
+        MoveStep(
+            name="withdraw", at=DESTINATION, task=states.RESIZE_REVERTING, event="resize_revert"
+        ),
+        MoveStep(name="stay", at=SOURCE, task=states.RESIZE_REVERTING, event="resize_revert"),
     ),
 )
 # The state of a guest whose host is down is unknown: its row follows it later.
@@ -313,6 +360,7 @@ RESTORE: Final = Kind(
     action="restore",
     tasks=(states.RESTORING,),
     begins=(SOFT_DELETED,),
+    event="restore",
     without_host=ACTIVE,
 )
 
