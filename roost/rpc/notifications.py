@@ -14,9 +14,11 @@ TOPIC = "versioned_notifications"
 
 
 class Notifier:
-    """Sends payload objects as ``{name, version, data}`` under ``[oslo_messaging_notifications]``.
+    """Sends payloads ``{name, version, data}`` as ``[oslo_messaging_notifications]`` says.
 
     A notification that cannot be sent is logged and dropped: no task waits for listeners.
+
+    ``enabled``: whether any is sent. What only a payload needs is not read otherwise.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, publisher: str) -> None:
@@ -24,15 +26,41 @@ class Notifier:
         self._notifier = messaging.Notifier(
             transport, publisher_id=publisher, topics=[TOPIC], retry=1
         )
+        self.enabled = not {*conf.oslo_messaging_notifications.driver} <= {"noop"}
 
-    def info(self, context: RequestContext, event: str, payload: RoostObject) -> None:
-        self._emit("info", context, event, payload)
+    def info(
+        self,
+        context: RequestContext,
+        event: str,
+        payload: RoostObject | dict[str, Any],
+        *,
+        publisher: str | None = None,
+    ) -> None:
+        """Send a notification; its ``publisher`` is this daemon unless another one is named."""
+        self._emit("info", context, event, payload, publisher)
 
-    def error(self, context: RequestContext, event: str, payload: RoostObject) -> None:
-        self._emit("error", context, event, payload)
+    def error(
+        self,
+        context: RequestContext,
+        event: str,
+        payload: RoostObject | dict[str, Any],
+        *,
+        publisher: str | None = None,
+    ) -> None:
+        """Send a notification of a failure."""
+        self._emit("error", context, event, payload, publisher)
 
-    def _emit(self, priority: str, context: RequestContext, event: str, payload: Any) -> None:
+    def _emit(
+        self,
+        priority: str,
+        context: RequestContext,
+        event: str,
+        payload: Any,
+        publisher: str | None,
+    ) -> None:
         try:
-            getattr(self._notifier, priority)(context.to_dict(), event, payload.obj_to_primitive())
+            notifier = self._notifier.prepare(publisher_id=publisher or self._notifier.publisher_id)
+            body = payload if isinstance(payload, dict) else payload.obj_to_primitive()
+            getattr(notifier, priority)(context.to_dict(), event, body)
         except Exception:
             LOG.warning("could not send the notification %s", event, exc_info=True)
