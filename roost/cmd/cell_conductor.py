@@ -59,6 +59,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         database,
         scheduler,
         compute,
+        outcomes.notifications,
         seconds=conf.conductor.task_lease_seconds / 2,
         max_attempts=conf.conductor.max_attempts,
     )

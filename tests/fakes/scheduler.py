@@ -1,5 +1,7 @@
 """A scheduler that keeps its promises: claims by instance, room by host, all or none."""
 
+import copy
+
 from roost import exception
 from tests.builders import CELL1, a_selection
 
@@ -77,13 +79,21 @@ class FakeScheduler:
 
 
 class FakeNotifier:
+    """Keeps what is sent; ``publishers`` and ``errors`` have those of each notification."""
+
     def __init__(self):
+        self.enabled = True
         self.sent = []
+        self.publishers = []
+        self.errors = []
 
-    def info(self, context, event, payload):
-        self.sent.append((event, payload.obj_clone()))
+    def info(self, context, event, payload, *, publisher=None):
+        self.sent.append((event, copy.deepcopy(payload)))
+        self.publishers.append(publisher)
 
-    error = info
+    def error(self, context, event, payload, *, publisher=None):
+        self.errors.append(event)
+        self.info(context, event, payload, publisher=publisher)
 
     def events(self):
         return [event for event, _payload in self.sent]

@@ -132,6 +132,7 @@ class Silent:
 
     def __init__(self, *_details: Any) -> None:
         self.info = self.error = lambda *_told: None
+        self.enabled = False
 
     def __getattr__(self, _name: str) -> Callable[..., None]:
         return lambda *_told, **_named: None

@@ -240,7 +240,7 @@ class CellConductorManager:
         begins_move = bool(steps) and steps[0].undo is not None and operation.step == steps[0].name
         if begins_move and not self._moves.keep_claim(context, operation):
             return None
-        return self._outcomes.take_up(operation, seconds=self._lease_seconds)
+        return self._outcomes.take_up(context, operation, seconds=self._lease_seconds)
 
     def advance_operation(
         self, context: RequestContext, *, operation: Operation, changes: dict[str, Any]
@@ -262,7 +262,7 @@ class CellConductorManager:
     ) -> None:
         found = ObservedGuest(operation.host, power_state, vm_state, events, reason, failed)
         if operation.step is None:
-            self._outcomes.end(operation, found)
+            self._outcomes.end(context, operation, found)
         else:
             self._moves.end_step(context, operation, StepReport(found, handover, network_info))
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 from roost import exception, states
 from roost.conductor.cell.builds import refuse_others, root_name
 from roost.conductor.failures import instant_event
+from roost.conductor.notifications import ServerNotifications
 from roost.context import RequestContext, admin_context, project_context
 from roost.db.cell import (
     actions,
@@ -49,6 +50,7 @@ from roost.rpc.notifications import Notifier
 
 LOG = logging.getLogger(__name__)
 _ADVANCEABLE: Final = ("task_state", "image", "launched_at")
+_NO_GUEST: Final = "The guest of this server was not found on its host."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +81,10 @@ class OperationOutcomes:
     compute: Compute
     notifier: Notifier
 
+    @property
+    def notifications(self) -> ServerNotifications:
+        return ServerNotifications(self.database, self.notifier)
+
     def locate(
         self, host: str, instance_uuids: Sequence[str], *, and_others_here: bool
     ) -> list[InstanceLocation]:
@@ -97,7 +103,9 @@ class OperationOutcomes:
         with self.database.begin() as session:
             left_behind.forget(session, host, instance_uuids)
 
-    def take_up(self, operation: Operation, *, seconds: float) -> Operation | None:
+    def take_up(
+        self, context: RequestContext, operation: Operation, *, seconds: float
+    ) -> Operation | None:
         """Give a host a lease on its operation; None: it is over, or another host's.
 
         Its image, its instance and its migration come with it, if the kind reads them.
@@ -105,7 +113,10 @@ class OperationOutcomes:
         :param seconds: the length of the lease
         """
         until = self.database.now() + datetime.timedelta(seconds=seconds)
-        return self._take_up(operation, until)
+        found = self._take_up(operation, until)
+        if found is not None:
+            self.notifications.begun(context, operation)
+        return found
 
     @retried
     def _take_up(self, operation: Operation, until: datetime.datetime) -> Operation | None:
@@ -141,8 +152,7 @@ class OperationOutcomes:
             instances.update(session, uuid, changes, expected=expected)
             operations.check(session, operation)
 
-    @retried
-    def end(self, operation: Operation, found: ObservedGuest) -> None:
+    def end(self, context: RequestContext, operation: Operation, found: ObservedGuest) -> None:
         """End an operation, and set the state of its instance by its guest.
 
         Without a guest, or when it is unusable, the state is ERROR; with an unknown power state
@@ -152,8 +162,15 @@ class OperationOutcomes:
         :raises roost.exception.Conflict: when the operation is over, or another host's
         :raises roost.exception.NotFound: when the instance does not exist
         """
-        uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
+        kind = kinds.get(operation.kind)
         changes = _after(kind, found)
+        self._end(operation, found, changes)
+        if changes:
+            self.notifications.ended(context, operation, _failure(kind, found, changes))
+
+    @retried
+    def _end(self, operation: Operation, found: ObservedGuest, changes: Mapping[str, Any]) -> None:
+        uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
         with self.database.begin() as session:
             expected = {"host": found.host, "task_state": kind.tasks}
             instances.update(session, uuid, changes, expected=expected)
@@ -219,6 +236,9 @@ class OperationOutcomes:
                 "[instance: %s] %s ended without %s: %s",
                 operation.instance_uuid, operation.kind, operation.host, why,
             )  # fmt: skip
+            insists = kinds.get(operation.kind).insists  # then it has come to its end so
+            context = project_context(operation.project_id, request_id=operation.request_id)
+            self.notifications.ended(context, operation, None if insists else why)
 
     def _abandon(self, operation: OverdueOperation, why: str) -> bool:
         event = self._event("give_up", why)
@@ -277,6 +297,13 @@ def _after(kind: Kind, found: ObservedGuest) -> dict[str, Any]:
     return changes if vm_state is None else changes | {"vm_state": vm_state}
 
 
+def _failure(kind: Kind, found: ObservedGuest, changes: Mapping[str, Any]) -> str | None:
+    """Return why an operation with these changes has failed; None: it has not."""
+    if changes.get("vm_state") == states.ERROR:
+        return found.reason or _NO_GUEST
+    return None if kind.insists else found.reason
+
+
 def _by_itself(found: ObservedGuest, before: str) -> dict[str, Any]:
     """Return the changes of a row without a task.
 
@@ -315,7 +342,7 @@ def _fault(instance_uuid: str, found: ObservedGuest) -> InstanceFault:
     return InstanceFault(
         instance_uuid=instance_uuid,
         code=500,
-        message=found.reason or "The guest of this server was not found on its host.",
+        message=found.reason or _NO_GUEST,
         details="; ".join(map(_as_text, failed)) or None,
         host=found.host,
         created_at=utcnow(),

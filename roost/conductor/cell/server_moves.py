@@ -21,6 +21,7 @@ from typing import Any, Final
 from roost import exception, states
 from roost.conductor.cell.operation_outcomes import ObservedGuest
 from roost.conductor.failures import instant_event
+from roost.conductor.notifications import ServerNotifications
 from roost.context import RequestContext, project_context
 from roost.db.cell import guest_config, identity, instances, left_behind, migrations, operations
 from roost.db.cell.operations import OverdueOperation
@@ -80,6 +81,7 @@ class ServerMoves:
     database: Database
     scheduler: CellSchedulerClient
     compute: Compute
+    notifications: ServerNotifications
     seconds: float
     max_attempts: int
 
@@ -205,6 +207,7 @@ class ServerMoves:
             following = self._try_another(context, operation, migration, report)
             if following is None:
                 self._write_end(operation, migration, report)
+        self.notifications.ended(context, operation, report.found.reason)
         if following is not None:
             self.send(context, following)
 

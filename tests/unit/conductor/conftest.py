@@ -14,6 +14,7 @@ from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.server_moves import ServerMoves
 from roost.conductor.cell.sweeper import CellSweeper
+from roost.conductor.notifications import ServerNotifications
 from roost.conductor.super.boot_service import BootService
 from roost.conductor.super.resizes import Resizes
 from roost.conductor.super.soft_delete import SoftDeletes
@@ -149,9 +150,15 @@ class CellWorld:
 
     @property
     def moves(self):
-        compute = Compute(self.bus)
+        notifications = ServerNotifications(self.database, self.notifier)
         return ServerMoves(
-            "conductor1", self.database, self.scheduler, compute, seconds=30, max_attempts=3
+            "conductor1",
+            self.database,
+            self.scheduler,
+            Compute(self.bus),
+            notifications,
+            seconds=30,
+            max_attempts=3,
         )
 
     def sweeper(self, *, lease_seconds=-1):

@@ -98,7 +98,7 @@ def test_what_the_host_says_has_failed_is_forsaken_and_what_has_not_is_not(cell,
         found = ObservedGuest("h1", states.RUNNING, states.ACTIVE, reason=reason)
         with cell.database.read() as session:
             operation = operations.find(session, uuid)
-        outcomes.end(operation, found)
+        outcomes.end(cell.context, operation, found)
     assert written(cell) == {image_id: failed}
 
 

@@ -364,7 +364,7 @@ def test_a_host_moves_an_operation_only_to_its_own_tasks(cell):
     operation.instance_uuid = other.uuid
     with pytest.raises(exception.Conflict):
         outcomes.advance(operation, {"task_state": states.REBUILD_SPAWNING})
-    assert outcomes.take_up(operation, seconds=30) is None
+    assert outcomes.take_up(cell.context, operation, seconds=30) is None
     assert get(cell, other.uuid).task_state == states.REBUILDING
 
 

@@ -72,7 +72,9 @@ def _end(power, cell, uuid, found, task):
         _settle(power, cell, uuid, found, states.ACTIVE)
     else:
         names = {"uuid": _operation(cell, uuid).uuid, "instance_uuid": uuid}
-        power.end(Operation.of(**names, kind=OF_TASK[task].name, host=found.host), found)
+        power.end(
+            cell.context, Operation.of(**names, kind=OF_TASK[task].name, host=found.host), found
+        )
 
 
 def _settle(power, cell, uuid, found, vm_state):
@@ -244,14 +246,14 @@ def test_a_late_copy_of_a_report_does_not_end_the_next_operation_of_the_kind(cel
         _operation(cell, uuid),
         ObservedGuest("h1", states.RUNNING, states.ACTIVE, [EVENT]),
     )
-    power.end(first, found)
+    power.end(cell.context, first, found)
     with cell.database.begin() as session:
         instances.update(session, uuid, {"task_state": states.REBOOTING}, expected={})
         put_under(session, instances.get(session, uuid), request_id="req-2")
     with pytest.raises(exception.Conflict, match=first.uuid):
-        power.end(first, found)
+        power.end(cell.context, first, found)
     assert _get(cell, uuid).task_state == states.REBOOTING
-    power.end(_operation(cell, uuid), found)
+    power.end(cell.context, _operation(cell, uuid), found)
     assert _get(cell, uuid).task_state is None
     assert [len(action.events) for action in _history(cell, uuid)] == [1, 1]
 

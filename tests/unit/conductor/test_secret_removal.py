@@ -67,7 +67,7 @@ def test_by_a_rebuild_that_failed(cell, power):
     uuid = rebuilding(cell)
     with cell.database.read() as session:
         operation = operations.find(session, uuid)
-    power.end(operation, ObservedGuest("h1", None, None, [], "no disk"))
+    power.end(cell.context, operation, ObservedGuest("h1", None, None, [], "no disk"))
     assert_forgotten(cell.database, uuid)
 
 
