@@ -1,0 +1,126 @@
+"""Notifications of all that is done to servers, as a listener gets them, through HTTP."""
+
+import pytest
+import requests
+from oslo_messaging.notify import _impl_test
+
+from roost.operations.kinds import KINDS
+from tests.functional.embedded import embedded_cloud
+from tests.stories.cloud import wait_until
+from tests.stories.moves import CONFIRM, MIGRATE, REVERT, host_of, migration
+from tests.stories.power import START, STOP, boot, wait_at_rest
+
+OVERRIDES = {
+    "oslo_messaging_notifications": {"driver": "test"},
+    "conductor": {"reclaim_instance_interval": 3600},
+}
+DELETE = "delete"
+# What a user does, in an order in which one server can go through it, and its status then.
+DONE = {
+    "stop": (STOP, "SHUTOFF"),
+    "start": (START, "ACTIVE"),
+    "reboot": ({"reboot": {"type": "SOFT"}}, "ACTIVE"),
+    "hard_reboot": ({"reboot": {"type": "HARD"}}, "ACTIVE"),
+    "pause": ({"pause": None}, "PAUSED"),
+    "unpause": ({"unpause": None}, "ACTIVE"),
+    "suspend": ({"suspend": None}, "SUSPENDED"),
+    "resume": ({"resume": None}, "ACTIVE"),
+    "rescue": ({"rescue": None}, "RESCUE"),
+    "unrescue": ({"unrescue": None}, "ACTIVE"),
+    "rebuild": ({"rebuild": {"imageRef": None}}, "ACTIVE"),
+    "create_image": ({"createImage": {"name": "a"}}, "ACTIVE"),
+    "create_backup": (
+        {"createBackup": {"name": "b", "backup_type": "daily", "rotation": 1}},
+        "ACTIVE",
+    ),
+    "change_password": ({"changePassword": {"adminPass": "secret"}}, "ACTIVE"),
+    "trigger_crash_dump": ({"trigger_crash_dump": None}, "ACTIVE"),
+    "migrate": (MIGRATE, "VERIFY_RESIZE"),
+    "revert_resize": (REVERT, "ACTIVE"),
+    "resize": ({"resize": {"flavorRef": None}}, "VERIFY_RESIZE"),
+    "confirm_resize": (CONFIRM, "ACTIVE"),
+    "soft_delete": (DELETE, "SOFT_DELETED"),
+    "restore": ({"restore": None}, "ACTIVE"),
+}
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rig")
+    with embedded_cloud(folder, cells=1, hosts=2, overrides=OVERRIDES) as cloud:
+        yield cloud
+
+
+def notified(uuid):
+    """Return what was sent of a server: event, priority, publisher, and fields of the payload."""
+    sent = [message for _context, message, _priority, _retry in list(_impl_test.NOTIFICATIONS)]
+    return [
+        (each["event_type"], each["priority"], each["publisher_id"], data)
+        for each in sent
+        if (data := each["payload"].get("nova_object.data", {})).get("uuid") == uuid
+    ]
+
+
+def events(uuid):
+    return [event.removeprefix("instance.") for event, *_more in notified(uuid)]
+
+
+def expected(kind):
+    """Return the events of an operation that succeeds, by the table of kinds."""
+    names = dict.fromkeys([step.event for step in kind.steps] or [kind.event])
+    return [f"{name}.{phase}" for name in names if name for phase in ("start", "end")]
+
+
+def ask(cloud, uuid, body):
+    if body is DELETE:
+        cloud.client.delete_server(uuid)
+        return
+    answer = requests.post(
+        f"{cloud.client.endpoint}/servers/{uuid}/action",
+        json=body,
+        headers={"OpenStack-API-Version": "compute 2.40"},
+        timeout=30,
+    )
+    assert answer.status_code in (200, 202, 204), answer.text
+
+
+def test_whatever_is_done_to_a_server_has_its_notifications(cloud):
+    uuid = boot(cloud, networks="auto")["id"]
+    DONE["rebuild"][0]["rebuild"]["imageRef"] = cloud.image
+    DONE["resize"][0]["resize"]["flavorRef"] = cloud.create_flavor(name="larger", vcpus=2)
+    assert set(DONE) == set(KINDS)
+    found = {}
+    for name, (body, status) in DONE.items():
+        _impl_test.reset()
+        ask(cloud, uuid, body)
+        wait_at_rest(cloud, uuid, status)
+        count = len(expected(KINDS[name]))
+        wait_until(lambda count=count: len(events(uuid)) >= count, f"notifications of {name}")
+        found[name] = events(uuid)
+    assert found == {name: expected(KINDS[name]) for name in DONE}
+    ask(cloud, uuid, {"forceDelete": None})
+    cloud.wait_gone([uuid])
+
+
+def test_a_move_that_fails_says_so_of_the_step_that_failed(cloud):
+    before = boot(cloud, networks="auto")
+    uuid = before["id"]
+    _impl_test.reset()
+    with cloud.faults({"step": "arrive", "kind": "final", "message": "it broke"}):
+        ask(cloud, uuid, MIGRATE)
+        wait_until(lambda: migration(cloud, uuid)["status"] == "failed", "failure")
+    wait_at_rest(cloud, uuid, "ACTIVE")
+    assert events(uuid) == [
+        *("resize_prep.start", "resize_prep.end", "resize.start", "resize.end"),
+        *("resize_finish.start", "resize_finish.error"),
+    ]
+    (there,) = set(cloud.hosts()) - {host_of(before)}
+    _event, priority, publisher, data = notified(uuid)[-1]
+    assert (priority, publisher, data["host"]) == (
+        *("ERROR", f"nova-compute:{there}", host_of(before)),
+    )
+    assert (data["action_initiator_user"], data["request_id"][:4]) == (data["user_id"], "req-")
+    fault = data["fault"]["nova_object.data"]
+    assert fault["exception_message"].endswith("it broke")
+    ask(cloud, uuid, {"forceDelete": None})
+    cloud.wait_gone([uuid])
