@@ -63,7 +63,9 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         seconds=conf.conductor.task_lease_seconds / 2,
         max_attempts=conf.conductor.max_attempts,
     )
-    deletion = Deletion(conf.host, database, scheduler, compute, outside_ports)
+    deletion = Deletion(
+        conf.host, database, scheduler, compute, outcomes.notifications, outside_ports
+    )
     filterings = HostSecurityGroups(
         database, compute, filters=conf.network.driver in security_groups.DRIVERS
     )

@@ -18,11 +18,14 @@ from roost.db.cell import instances, migrations
 from roost.db.cell.operations import OverdueOperation
 from roost.db.engine import Database
 from roost.hardware.image_requirements import ImageRequirements
-from roost.objects import Flavor, Instance, Operation
+from roost.objects import Flavor, Instance, Keypair, Migration, Operation
 from roost.operations import kinds
 from roost.rpc.notifications import Notifier
 
 LOG = logging.getLogger(__name__)
+_BUILT: Final = "instance.create.end"
+_DELETED: Final = "instance.delete.end"
+_PREPARES: Final = f"instance.{kinds.PREPARE.event}."
 _POWER_STATES: Final = {
     states.NOSTATE: "pending",
     states.RUNNING: "running",
@@ -41,7 +44,7 @@ class ServerNotifications:
 
     def begun(self, context: RequestContext, operation: Operation) -> None:
         """Notify that a host begins an operation, or its step; maybe not for the first time."""
-        self._send(context, operation, "start")
+        self._of_operation(context, operation, "start")
 
     def ended(
         self, context: RequestContext, operation: Operation | OverdueOperation, reason: str | None
@@ -50,46 +53,79 @@ class ServerNotifications:
 
         :param reason: why it failed, for the user; None: it did not
         """
-        self._send(context, operation, "end" if reason is None else "error", reason)
+        self._of_operation(context, operation, "end" if reason is None else "error", reason)
 
-    def _send(
+    def built(self, context: RequestContext, instance_uuid: str) -> None:
+        """Notify that the build of a server has ended well."""
+        self._send(context, instance_uuid, _BUILT)
+
+    def deleted(self, context: RequestContext, instance_uuid: str) -> None:
+        """Notify that a server is deleted."""
+        self._send(context, instance_uuid, _DELETED)
+
+    def _of_operation(
         self,
         context: RequestContext,
         operation: Operation | OverdueOperation,
         phase: str,
         reason: str | None = None,
     ) -> None:
+        event = kinds.get(operation.kind).event_of(operation.step, ends=phase != "start")
+        if event is not None:
+            name = f"instance.{event}.{phase}"
+            self._send(context, operation.instance_uuid, name, host=operation.host, reason=reason)
+
+    def _send(
+        self,
+        context: RequestContext,
+        instance_uuid: str,
+        name: str,
+        *,
+        host: str | None = None,
+        reason: str | None = None,
+    ) -> None:
         if not self.notifier.enabled:
             return
-        event = kinds.get(operation.kind).event_of(operation.step, ends=phase != "start")
-        if event is None:
-            return
-        name = f"instance.{event}.{phase}"
         try:
-            found = self._payload(context, operation.instance_uuid, reason, event=event)
+            instance, migration = self._read(instance_uuid, name)
+            if instance is None:
+                return  # it was deleted meanwhile
+            payload = _payload(name, action_data(context, instance, reason), instance, migration)
         except Exception:
             LOG.warning("[instance: %s] could not read what the notification %s needs",
-                        operation.instance_uuid, name, exc_info=True)  # fmt: skip
+                        instance_uuid, name, exc_info=True)  # fmt: skip
             return
-        if found is not None:
-            send = self.notifier.info if reason is None else self.notifier.error
-            send(context, name, found, publisher=f"nova-compute:{operation.host}")
+        host = host or instance.host
+        publisher = None if host is None else f"nova-compute:{host}"
+        send = self.notifier.info if reason is None else self.notifier.error
+        send(context, name, payload, publisher=publisher)
 
-    def _payload(
-        self, context: RequestContext, instance_uuid: str, reason: str | None, *, event: str
-    ) -> dict[str, Any] | None:
-        """Return the payload, by the rows as they are now; None: the server is deleted."""
-        prepares = event == kinds.PREPARE.event
+    def _read(self, instance_uuid: str, name: str) -> tuple[Instance | None, Migration | None]:
+        """Return a server as it is now, and its migration for the event that names the flavor."""
         with self.database.read() as session:
-            instance = instances.find(session, instance_uuid)
-            migration = migrations.unfinished(session, instance_uuid) if prepares else None
-        if instance is None:
-            return None
-        data = action_data(context, instance, reason)
-        if migration is None:
-            return _nova("InstanceActionPayload", "1.8", data)
-        new = {"new_flavor": _flavor(migration.new_flavor)}
-        return _nova("InstanceActionResizePrepPayload", "1.3", data | new)
+            instance = instances.find(session, instance_uuid, deleted=name == _DELETED)
+            if not name.startswith(_PREPARES):
+                return instance, None
+            return instance, migrations.unfinished(session, instance_uuid)
+
+
+def _payload(
+    name: str, data: dict[str, Any], instance: Instance, migration: Migration | None
+) -> dict[str, Any]:
+    """Return the payload of a notification: some of Nova's classes have more fields."""
+    if name == _BUILT:
+        keypair = instance.keypair
+        more: dict[str, Any] = {
+            "instance_name": f"instance-{instance.uuid}",
+            "keypairs": [_keypair(keypair)] if keypair is not None else [],
+            "tags": list(instance.tags),
+            "trusted_image_certificates": list(instance.trusted_certs) or None,
+        }
+        return _nova("InstanceCreatePayload", "1.12", data | more)
+    if migration is not None:
+        more = {"new_flavor": _flavor(migration.new_flavor)}
+        return _nova("InstanceActionResizePrepPayload", "1.3", data | more)
+    return _nova("InstanceActionPayload", "1.8", data)
 
 
 def action_data(context: RequestContext, instance: Instance, reason: str | None) -> dict[str, Any]:
@@ -143,6 +179,11 @@ def _flavor(flavor: Flavor) -> dict[str, Any]:
     known = flavor.values()
     data = {name: dict(known[name]) if name == "extra_specs" else known[name] for name in known}
     return _nova("FlavorPayload", "1.4", data | {"projects": None, "vcpu_weight": 0})
+
+
+def _keypair(keypair: Keypair) -> dict[str, Any]:
+    names = ("user_id", "name", "fingerprint", "public_key", "type")
+    return _nova("KeypairPayload", "1.0", {name: getattr(keypair, name) for name in names})
 
 
 def _addresses(instance: Instance) -> list[dict[str, Any]]:

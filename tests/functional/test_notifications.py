@@ -86,6 +86,7 @@ def ask(cloud, uuid, body):
 
 def test_whatever_is_done_to_a_server_has_its_notifications(cloud):
     uuid = boot(cloud, networks="auto")["id"]
+    wait_until(lambda: events(uuid) == ["create.end"], "the notification of the build")
     DONE["rebuild"][0]["rebuild"]["imageRef"] = cloud.image
     DONE["resize"][0]["resize"]["flavorRef"] = cloud.create_flavor(name="larger", vcpus=2)
     assert set(DONE) == set(KINDS)
@@ -98,8 +99,9 @@ def test_whatever_is_done_to_a_server_has_its_notifications(cloud):
         wait_until(lambda count=count: len(events(uuid)) >= count, f"notifications of {name}")
         found[name] = events(uuid)
     assert found == {name: expected(KINDS[name]) for name in DONE}
+    _impl_test.reset()
     ask(cloud, uuid, {"forceDelete": None})
-    cloud.wait_gone([uuid])
+    wait_until(lambda: events(uuid) == ["delete.end"], "the notification of the delete")
 
 
 def test_a_move_that_fails_says_so_of_the_step_that_failed(cloud):

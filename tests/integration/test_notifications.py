@@ -71,7 +71,7 @@ def test_a_listener_follows_a_resize(tmp_path, options, listener):
         cloud.delete_all()
     here, there = (f"nova-compute:{host_of(server)}" for server in (before, after))
     steps = {"resize_prep": there, "resize": here, "resize_finish": there, "resize_confirm": here}
-    heard = [one for one in listener.heard if one[0].startswith("instance.")]
+    heard = [one for one in listener.heard if one[0].startswith("instance.resize")]
     assert [(event, publisher) for event, publisher, _payload in heard] == [
         (f"instance.{step}.{phase}", publisher)
         for step, publisher in steps.items()

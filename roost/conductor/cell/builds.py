@@ -193,16 +193,17 @@ class BuildProgress:
         changes: Mapping[str, Any],
         expected: Mapping[str, Any],
         events: Sequence[InstanceActionEvent],
-    ) -> None:
+    ) -> bool:
         """Change an instance if it is as expected; a change to no task ends its build.
 
+        :returns: whether this has ended a build well
         :raises roost.exception.Invalid: for a field that hosts may not change
         """
         refuse_others("changes", changes, CHANGEABLE)
         refuse_others("expected", expected, EXPECTABLE)
         if {"vm_state", "task_state"} & changes.keys():
             _refuse_operations(changes, expected)
-        self._update(instance_uuid, changes, expected, events, at=self.database.now())
+        return self._update(instance_uuid, changes, expected, events, at=self.database.now())
 
     @retried
     def _update(
@@ -213,16 +214,16 @@ class BuildProgress:
         events: Sequence[InstanceActionEvent],
         *,
         at: datetime.datetime,
-    ) -> None:
+    ) -> bool:
         rests = "vm_state" in changes and changes.get("task_state", "") is None
         with self.database.begin() as session:
             if _changes_nothing(session, instance_uuid, changes, events):
-                return
+                return False
             if "image" in changes:
                 name = root_name(session, instance_uuid, changes["image"])
                 changes = {**changes, "root_device_name": name}
             if not instances.update(session, instance_uuid, changes, expected=expected, at=at):
-                return
+                return False
             ends = expected.get("task_state") == states.DELETING
             action = actions.DELETE if ends else actions.CREATE
             actions.add_events(session, instance_uuid, action, events, finish=rests)
@@ -232,6 +233,7 @@ class BuildProgress:
                     guest_config.forget_secrets(session, instance_uuid)
                 else:
                     guest_config.forget_password(session, instance_uuid)
+        return rests and not ends and changes["vm_state"] != states.ERROR
 
 
 def _changes_nothing(

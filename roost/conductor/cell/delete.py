@@ -11,6 +11,7 @@ from typing import Protocol
 
 from roost import exception, states
 from roost.conductor.failures import instant_event
+from roost.conductor.notifications import ServerNotifications
 from roost.context import RequestContext
 from roost.db.cell import instances, purge
 from roost.db.engine import Database, retried
@@ -53,6 +54,7 @@ class Deletion:
     database: Database
     scheduler: CellSchedulerClient
     compute: Compute
+    notifications: ServerNotifications
     outside_ports: ExternalPorts = NONE
 
     def finish(
@@ -78,6 +80,7 @@ class Deletion:
         self._release(context, instance_uuid)
         if self._delete_row(instance_uuid, events):
             LOG.info("[instance: %s] deleted from %s", instance_uuid, host)
+            self.notifications.deleted(context, instance_uuid)
 
     def finish_alone(self, context: RequestContext, instance_uuid: str, *, why: str) -> None:
         """Delete an instance without its host.
@@ -89,6 +92,7 @@ class Deletion:
         event = instant_event(name, host=self.host, result="Success", details=why)
         if self._delete_row(instance_uuid, [event]):
             LOG.warning("[instance: %s] deleted without its host: %s", instance_uuid, why)
+            self.notifications.deleted(context, instance_uuid)
 
     def _release(self, context: RequestContext, instance_uuid: str) -> None:
         self.scheduler.release_claims(context, instance_uuids=[instance_uuid])

@@ -158,7 +158,8 @@ class CellConductorManager:
         expected: dict[str, Any],
         events: list[InstanceActionEvent],
     ) -> None:
-        self._progress.update(instance_uuid, changes, expected, events)
+        if self._progress.update(instance_uuid, changes, expected, events):
+            self._outcomes.notifications.built(context, instance_uuid)
 
     def build_instances(
         self,

@@ -202,7 +202,9 @@ def make_cell():
                 max_attempts=3,
             ),
             progress=BuildProgress("conductor1", database, parse(["private=10.0.0.0/29"])),
-            deletion=Deletion("conductor1", database, scheduler, compute),
+            deletion=Deletion(
+                "conductor1", database, scheduler, compute, ServerNotifications(database, notifier)
+            ),
         )
 
     return make

@@ -21,6 +21,7 @@ from tests.builders import (
     NOW,
     a_context,
     a_flavor,
+    a_keypair,
     a_migration,
     a_vif,
     an_image,
@@ -213,7 +214,7 @@ def test_one_that_cannot_be_sent_is_logged_and_all_else_goes_on(
         raise exception.Unavailable("the database is away")
 
     operation = begun()
-    monkeypatch.setattr(ServerNotifications, "_payload", fail)
+    monkeypatch.setattr(ServerNotifications, "_read", fail)
     assert outcomes.take_up(cell.context, operation, seconds=30) is not None
     outcomes.end(cell.context, operation, RUNS)
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
@@ -257,6 +258,52 @@ def test_switched_off_they_cost_no_statement(cell, outcomes, begun, moving, monk
     monkeypatch.setattr(ServerNotifications, "_send", lambda *_, **__: None)
     assert switched_off == statements()
     assert len(switched_on) == len(switched_off) + 4 + 2  # the servers, and a migration twice
+
+
+def test_a_delete_has_one_once_it_is_over(cell):
+    made = an_instance(host="h1", vm_state=states.ACTIVE, task_state=states.DELETING)
+    with cell.database.begin() as session:
+        instances.create(session, made)
+    for _ in range(2):
+        cell.deletion.finish(cell.context, made.uuid, "h1", [])
+    assert cell.notifier.events() == ["instance.delete.end"]
+    assert cell.notifier.publishers == ["nova-compute:h1"]
+    data = cell.notifier.sent[0][1]["nova_object.data"]
+    assert (data["state"], data["terminated_at"]) == ("deleted", data["deleted_at"])
+    assert data["deleted_at"] is not None
+
+
+def test_of_a_server_without_a_host_it_comes_from_the_conductor(cell):
+    made = an_instance(vm_state=states.ERROR, task_state=states.DELETING)
+    with cell.database.begin() as session:
+        instances.create(session, made)
+    cell.deletion.finish_alone(cell.context, made.uuid, why="it is on no host")
+    assert (cell.notifier.events(), cell.notifier.publishers) == (["instance.delete.end"], [None])
+
+
+@pytest.mark.parametrize("vm_state", [states.ACTIVE, states.ERROR])
+def test_only_a_build_that_ends_well_has_one_of_its_end(cell, vm_state):
+    made = an_instance(host="h1", task_state=states.SPAWNING)
+    with cell.database.begin() as session:
+        instances.create(session, made)
+    changes, expected = {"vm_state": vm_state, "task_state": None}, {"task_state": states.SPAWNING}
+    is_built = cell.progress.update(made.uuid, changes, expected, [])
+    assert is_built is (vm_state == states.ACTIVE)
+
+
+def test_that_of_a_build_has_the_key_pair_and_the_tags(cell):
+    made = an_instance(
+        host="h1", vm_state=states.ACTIVE, task_state=None, keypair=a_keypair(), tags=["blue"]
+    )
+    with cell.database.begin() as session:
+        instances.create(session, made)
+    ServerNotifications(cell.database, cell.notifier).built(cell.context, made.uuid)
+    ((event, payload),) = cell.notifier.sent
+    assert (event, payload["nova_object.name"]) == ("instance.create.end", "InstanceCreatePayload")
+    data = payload["nova_object.data"]
+    (keypair,) = data["keypairs"]
+    assert keypair["nova_object.data"]["public_key"] == made.keypair.public_key
+    assert (data["tags"], data["trusted_image_certificates"]) == (["blue"], None)
 
 
 @pytest.mark.parametrize(
