@@ -39,7 +39,8 @@ class MoveStep:
     the task state meanwhile. ``undo``: the step that undoes it, even if it is half done; None:
     it is repeated until it is done. ``when_down``: whether the move goes on without it while its
     host is down: that host removes what is left there when it is up again. ``event``: the name of
-    its notifications; steps that follow each other may share one.
+    its notifications; steps that follow each other may share one. ``reads_instance``: the host
+    needs the whole instance, not the migration alone.
     """
 
     name: str
@@ -48,6 +49,7 @@ class MoveStep:
     undo: "MoveStep | None" = None
     when_down: bool = False
     event: str | None = None
+    reads_instance: bool = True
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -306,6 +308,7 @@ _SEND: Final = MoveStep(
     name="send",
     at=SOURCE,
     task=states.RESIZE_MIGRATING,
+    reads_instance=False,
     undo=MoveStep(name="stay", at=SOURCE, task=states.RESIZE_MIGRATING),
     event="resize",
 )
@@ -336,7 +339,13 @@ CONFIRM_RESIZE: Final = Kind(
     event=None,
     since="1.5",
     steps=(
-        MoveStep(name="leave", at=SOURCE, task=states.RESIZE_CONFIRMING, event="resize_confirm"),
+        MoveStep(
+            name="leave",
+            at=SOURCE,
+            task=states.RESIZE_CONFIRMING,
+            event="resize_confirm",
+            reads_instance=False,
+        ),
     ),
 )
 REVERT_RESIZE: Final = Kind(

@@ -29,7 +29,6 @@ from roost.objects import (
     Selection,
     Vif,
 )
-from roost.operations import kinds
 from roost.rpc.serializer import backported
 
 
@@ -237,9 +236,10 @@ class CellConductorManager:
         return self._progress.has_task(instance_uuid, host, tasks)
 
     def begin_operation(self, context: RequestContext, *, operation: Operation) -> Operation | None:
-        steps = kinds.get(operation.kind).steps
-        begins_move = bool(steps) and steps[0].undo is not None and operation.step == steps[0].name
-        if begins_move and not self._moves.keep_claim(context, operation):
+        found = self._outcomes.take_up(context, operation, seconds=self._lease_seconds)
+        if found is None or not self._moves.begins_late(found):
+            return found
+        if not self._moves.keep_claim(context, found):
             return None
         return self._outcomes.take_up(context, operation, seconds=self._lease_seconds)
 

@@ -123,14 +123,15 @@ class OperationOutcomes:
         with self.database.begin() as session:
             if not operations.take_up(session, operation, until=until):
                 return None
-            kind = kinds.get(operation.kind)
-            if not kind.reads_instance and not kind.steps:
+            kind, step = kinds.get(operation.kind), operation.step
+            reads_instance = (kind if step is None else kind.step(step)).reads_instance
+            if step is None and not reads_instance:
                 return operation
             found = operations.find(session, operation.instance_uuid)
-            if found is not None:
-                found.instance = guest_config.get_instance(session, found.instance_uuid)
-            if found is not None and kind.steps:
+            if found is not None and step is not None:
                 found.migration = migrations.unfinished(session, found.instance_uuid)
+            if found is not None and reads_instance:
+                found.instance = guest_config.get_instance(session, found.instance_uuid)
             return found
 
     @retried

@@ -15,6 +15,7 @@ and keeps both. On the same host it is one claim, for the larger of both flavors
 """
 
 import dataclasses
+import datetime
 import logging
 from typing import Any, Final
 
@@ -27,7 +28,6 @@ from roost.db.cell import guest_config, identity, instances, left_behind, migrat
 from roost.db.cell.operations import OverdueOperation
 from roost.db.engine import Database, Session, retried
 from roost.objects import (
-    Instance,
     InstanceActionEvent,
     InstancePlace,
     Migration,
@@ -85,22 +85,30 @@ class ServerMoves:
     seconds: float
     max_attempts: int
 
-    def keep_claim(self, context: RequestContext, operation: Operation) -> bool:
-        """Make sure that a move which begins has its claim on the destination.
+    def begins_late(self, operation: Operation) -> bool:
+        """Return whether a move begins so late that its claim may have expired.
 
-        It may have expired, if the message has waited for long. If there is no capacity any more,
-        the move is undone.
+        :param operation: as its row is
+        """
+        steps = kinds.get(operation.kind).steps
+        if not steps or steps[0].undo is None or operation.step != steps[0].name:
+            return False
+        assert operation.created_at is not None, "it is as its row is"
+        age = self.database.now() - operation.created_at
+        return age.total_seconds() >= RESERVATION_LIFETIME / 2
+
+    def keep_claim(self, context: RequestContext, operation: Operation) -> bool:
+        """Claim the destination of a move again; if there is no capacity any more, undo it.
 
         :returns: whether the move may begin
         """
         with self.database.read() as session:
             spec = operations.spec_of(session, operation)
             migration = migrations.unfinished(session, operation.instance_uuid)
-            age = operations.age_of(session, operation.uuid)
         if spec is None or migration is None:
             return False
-        if migration.stays_on_host or age < RESERVATION_LIFETIME / 2:
-            return True  # its claim has grown, and its host confirms it; or it is a new one
+        if migration.stays_on_host:
+            return True  # its claim has grown, and its host confirms it
         to = _destination(migration, str(spec.requested_cell))
         try:
             claimed = self.scheduler.move_claim(
@@ -199,14 +207,15 @@ class ServerMoves:
         step: MoveStep | None,
         report: StepReport,
     ) -> None:
+        following = None
         if step is not None:
-            following: Operation | None = self._write_step(operation, step, report)
-        else:
+            following = self._write_step(operation, step, report)
+        elif (stays_at := _stays_at(operation)) is not None:
             migration = self._migration(operation)
-            self._release(context, operation, migration)
+            self._release(context, operation, migration, stays_at)
             following = self._try_another(context, operation, migration, report)
-            if following is None:
-                self._write_end(operation, migration, report)
+        if step is None and following is None:
+            self._write_end(operation, report)
         self.notifications.ended(context, operation, report.found.reason)
         if following is not None:
             self.send(context, following)
@@ -223,14 +232,13 @@ class ServerMoves:
             raise _is_over(operation)
         return found
 
-    def _release(self, context: RequestContext, operation: Operation, migration: Migration) -> None:
+    def _release(
+        self, context: RequestContext, operation: Operation, migration: Migration, stays_at: str
+    ) -> None:
         """Release what was claimed for where the server will not be; may be repeated.
 
         :raises roost.exception.Unavailable: the host repeats its report then
         """
-        stays_at = _stays_at(operation)
-        if stays_at is None:
-            return
         uuid = operation.instance_uuid
         if migration.stays_on_host:
             with self.database.read() as session:
@@ -311,7 +319,7 @@ class ServerMoves:
                 step,
                 report.found.events,
                 host=chosen.host,
-                seconds=self.seconds,
+                until=self._until(),
                 reason=None,
             )
             LOG.info("[instance: %s] %s begins again with %s, as %s refused it",
@@ -344,26 +352,36 @@ class ServerMoves:
                 step,
                 report.found.events,
                 host=host,
-                seconds=self.seconds,
+                until=self._until(),
                 **values,
             )
         LOG.info("[instance: %s] %s goes on with %s on %s", uuid, kind, step.name, host)
         names = {name: getattr(operation, name) for name in operations.NAMES}
         return Operation.of(**names | {"host": host, "step": step.name})
 
+    def _until(self) -> datetime.datetime:
+        """Return until when a host must have begun the step that it is sent now."""
+        return self.database.now() + datetime.timedelta(seconds=self.seconds)
+
     @retried
-    def _write_end(self, operation: Operation, migration: Migration, report: StepReport) -> None:
+    def _write_end(self, operation: Operation, report: StepReport) -> None:
         """End the operation, with the outcome of the instance and the status of the migration."""
         uuid, kind, status = operation.instance_uuid, kinds.get(operation.kind), _status(operation)
         own = {name: getattr(operation, name) for name in ("host", "step")}
         with self.database.begin() as session:
-            changes = _outcome(operation, migration, instances.get(session, uuid), report)
+            migration = migrations.unfinished(session, uuid)
+            if migration is None:
+                raise _is_over(operation)
+            changes = _outcome(operation, migration, report)
+            if status == CONFIRMED:
+                power_state = instances.get(session, uuid).power_state
+                changes["vm_state"] = states.AS_FOUND.get(power_state, states.ACTIVE)
             instances.update(session, uuid, changes, expected={"task_state": kind.tasks})
-            reason = operations.reason(session, operation.uuid)
+            reason = operations.reason(session, operation.uuid) if status == FAILED else None
             events = report.found.events
             operations.end(session, operation.uuid, events, expected=own, message=reason)
             migrations.update(session, migration.uuid, {"status": status}, expected=_UNDER_WAY)
-            if status == CONFIRMED:
+            if status == CONFIRMED and migration.migration_type == "resize":
                 _keep_devices(session, migration)
         LOG.info("[instance: %s] %s ended: migration %s", uuid, kind, status)
 
@@ -453,14 +471,12 @@ def _status(operation: Operation) -> str:
     return FAILED if _is_undone(operation) else FINISHED
 
 
-def _outcome(
-    operation: Operation, migration: Migration, instance: Instance, report: StepReport
-) -> dict[str, Any]:
+def _outcome(operation: Operation, migration: Migration, report: StepReport) -> dict[str, Any]:
     """Return the changes of the instance's row after the last step."""
     found = report.found
     changes: dict[str, Any] = {"task_state": None}
     if operation.kind == CONFIRM_RESIZE.name:
-        return changes | {"vm_state": states.AS_FOUND.get(instance.power_state, states.ACTIVE)}
+        return changes  # and the vm state of its guest
     if report.network_info is not None:
         changes["network_info"] = report.network_info
     if operation.kind == REVERT_RESIZE.name:

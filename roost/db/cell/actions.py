@@ -24,6 +24,17 @@ _actions = models.instance_actions
 _events = models.instance_action_events
 _ACTION = tuple(name for name in InstanceAction.fields if name != "events")
 _EVENT = tuple(InstanceActionEvent.fields)
+_NO_EVENT: Final = dict.fromkeys(_EVENT)
+# By the column that names the action; built once, as each step of each server has events.
+_ADD_EVENT: Final = {
+    column: sa.insert(_events).from_select(
+        ["action_id", *_EVENT],
+        sa.select(
+            _actions.c.id, *[sa.bindparam(name, type_=_events.c[name].type) for name in _EVENT]
+        ).where(_actions.c[column] == sa.bindparam(column)),
+    )
+    for column in ("id", "operation_uuid")
+}
 
 
 def start(session: Session, action: InstanceAction, *, operation_uuid: str | None = None) -> bool:
@@ -70,7 +81,7 @@ def add_events(
         query = sa.select(_actions.c.id).where(*named).order_by(_actions.c.id.desc()).limit(1)
         action_id = session.execute(query).scalar_one_or_none()
         if action_id is not None:
-            _add(session, _actions.c.id == action_id, events, finish=finish, message=message)
+            _add(session, "id", action_id, events, finish=finish, message=message)
 
 
 def add_to_operation(
@@ -83,31 +94,26 @@ def add_to_operation(
 ) -> None:
     """Add events to the action of an operation, and finish it if ``finish``."""
     if events or finish:
-        mine = _actions.c.operation_uuid == operation_uuid
-        _add(session, mine, events, finish=finish, message=message)
+        _add(session, "operation_uuid", operation_uuid, events, finish=finish, message=message)
 
 
 def _add(
     session: Session,
-    mine: sa.ColumnElement[bool],
+    column: str,
+    of: int | str,
     events: Sequence[InstanceActionEvent],
     *,
     finish: bool,
     message: str | None,
 ) -> None:
     for event in events:
-        values = event.values()
-        row = [sa.literal(value, _events.c[name].type) for name, value in values.items()]
-        named = sa.insert(_events).from_select(
-            ["action_id", *values], sa.select(_actions.c.id, *row).where(mine)
-        )
-        session.execute(named)
+        session.execute(_ADD_EVENT[column], _NO_EVENT | event.values() | {column: of})
     changes: dict[str, Any] = {"updated_at": database_now()}
     if finish:
         changes["finish_time"] = changes["updated_at"]
     if message is not None:
         changes["message"] = message
-    session.execute(sa.update(_actions).where(mine).values(changes))
+    session.execute(sa.update(_actions).where(_actions.c[column] == of).values(changes))
 
 
 def end(

@@ -24,8 +24,15 @@ from roost.operations.kinds import DESTINATION, SOURCE
 NEWEST_FIRST: Final = (Sort("created_at", descending=True), Sort("uuid", descending=True))
 _table = models.migrations
 _c = _table.c
-_OBJECTS: Final = ("old_flavor", "new_flavor", "source_place", "dest_place")
+_FLAVORS: Final = ("old_flavor", "new_flavor")
+_PLACES: Final = ("source_place", "dest_place")
 _SET_HERE: Final = ("id", "created_at", "updated_at")
+_UNFINISHED: Final = (
+    sa.select(_table)
+    .where(_c.instance_uuid == sa.bindparam("instance_uuid"), _c.status.not_in(ENDED))
+    .order_by(_c.id.desc())
+    .limit(1)
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -64,8 +71,7 @@ def get(session: Session, uuid: str) -> Migration:
 
 def unfinished(session: Session, instance_uuid: str) -> Migration | None:
     """Return the migration by which an instance has places on two hosts."""
-    mine = (_c.instance_uuid == instance_uuid, _c.status.not_in(ENDED))
-    row = session.execute(sa.select(_table).where(*mine).order_by(_c.id.desc()).limit(1)).first()
+    row = session.execute(_UNFINISHED, {"instance_uuid": instance_uuid}).first()
     return None if row is None else _as_migration(row)
 
 
@@ -223,9 +229,14 @@ def list_page(
 
 
 def _as_row(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: wire.dump(value) if name in _OBJECTS else value for name, value in values.items()}
+    return {
+        name: wire.dump(value) if name in _FLAVORS + _PLACES else value
+        for name, value in values.items()
+    }
 
 
 def _as_migration(row: sa.Row[Any]) -> Migration:
     values = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
-    return Migration.of(**{**values, **{name: wire.load(values[name]) for name in _OBJECTS}})
+    flavors = {name: wire.load_shared(values[name]) for name in _FLAVORS}
+    places = {name: wire.load(values[name]) for name in _PLACES}
+    return Migration.of(**values | flavors | places)

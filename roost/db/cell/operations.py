@@ -40,6 +40,8 @@ NAMES: Final = (
     "host",
     "step",
 )  # what messages say of an operation
+_COLUMNS: Final = tuple(_c[name] for name in Operation.fields if name in _c)
+_OF_INSTANCE: Final = sa.select(*_COLUMNS).where(_c.instance_uuid == sa.bindparam("instance_uuid"))
 _AT_ONCE: Final = 500  # rows that one sweep takes
 # Kinds that may begin while another operation is under way, which ends then.
 _PREEMPTING: Final = {kind.gives_way for kind in KINDS.values()} | {
@@ -130,12 +132,17 @@ def _before(kind: Kind, migration: Migration | None) -> dict[str, Any]:
 
 def find(session: Session, instance_uuid: str) -> Operation | None:
     """Return the operation that is under way on an instance."""
-    return _one(session, _c.instance_uuid == instance_uuid)
+    row = session.execute(_OF_INSTANCE, {"instance_uuid": instance_uuid}).one_or_none()
+    if row is None:
+        return None
+    values = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
+    return Operation.of(**values | {"image": wire.load(values["image"])})
 
 
 def find_move(session: Session, instance_uuid: str) -> Operation | None:
     """Return the move that is under way on an instance."""
-    return _one(session, _c.instance_uuid == instance_uuid, _c.step.is_not(None))
+    found = find(session, instance_uuid)
+    return None if found is None or found.step is None else found
 
 
 def take_up(session: Session, operation: Operation, *, until: datetime.datetime) -> bool:
@@ -213,18 +220,17 @@ def go_on(
     events: Sequence[InstanceActionEvent],
     *,
     host: str,
-    seconds: float,
+    until: datetime.datetime,
     **values: Any,
 ) -> None:
     """Write the next step of a move into its row. The instance's row is changed before.
 
     :param operation: as it was, and as its row has to be
     :param host: does the step
-    :param seconds: until when it must have begun it
+    :param until: when it must have begun it
     :param values: other columns to change
     :raises roost.exception.Conflict: when it is over, or in another step
     """
-    until = clock.now(session) + datetime.timedelta(seconds=seconds)
     begun = {"host": host, "step": step.name, "tries": 0}
     values = {name: wire.dump(value) if name == "spec" else value for name, value in values.items()}
     mine = sa.update(_table).where(*_is(operation))
@@ -237,13 +243,6 @@ def spec_of(session: Session, operation: Operation) -> RequestSpec | None:
     """Return the request for the destination of a move; None: it is over, or in another step."""
     found: RequestSpec | None = wire.load(session.scalar(sa.select(_c.spec).where(*_is(operation))))
     return found
-
-
-def age_of(session: Session, uuid: str) -> float:
-    """Return how many seconds ago an operation began; one that is over began just now."""
-    now = clock.now(session)
-    since = session.scalar(sa.select(_c.created_at).where(_c.uuid == uuid))
-    return (now - (since or now)).total_seconds()
 
 
 def reason(session: Session, uuid: str) -> str | None:
@@ -312,15 +311,6 @@ def note_try(session: Session, operation: OverdueOperation, event: InstanceActio
     here = _c.uuid == operation.uuid
     if session.execute(sa.update(_table).where(here).values(tries=_c.tries + 1)).rowcount:
         actions.add_to_operation(session, operation.uuid, [event])
-
-
-def _one(session: Session, *where: sa.ColumnElement[bool]) -> Operation | None:
-    row = session.execute(sa.select(_table).where(*where)).one_or_none()
-    if row is None:
-        return None
-    values = {name: row._mapping[name] for name in Operation.fields if name in _c}  # noqa: SLF001
-    values["image"] = wire.load(values["image"])
-    return Operation.of(**values)
 
 
 def _waiting(session: Session, where: sa.ColumnElement[bool]) -> tuple[str, str] | None:

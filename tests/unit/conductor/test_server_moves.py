@@ -283,11 +283,11 @@ def test_a_step_that_fails_and_must_be_done_is_tried_again_later(cell, begin, re
 
 def test_the_claim_is_made_again_before_a_late_move_begins_or_the_move_is_undone(cell, begin):
     uuid = begin()
-    assert cell.moves.keep_claim(cell.context, of(cell, uuid))
-    assert cell.scheduler.claims == {}  # the API's is there
+    assert not cell.moves.begins_late(of(cell, uuid))  # the API's claim is there
     with cell.database.begin() as session:
         late = utcnow() - datetime.timedelta(seconds=RESERVATION_LIFETIME)
         session.execute(sa.update(models.operations).values(created_at=late))
+    assert cell.moves.begins_late(of(cell, uuid))
     assert cell.moves.keep_claim(cell.context, of(cell, uuid))
     assert cell.scheduler.claims[uuid] == "h2"
     del cell.scheduler.claims[uuid]
