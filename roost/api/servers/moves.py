@@ -17,7 +17,7 @@ from roost.api.request import Call
 from roost.api.servers import operations
 from roost.api.servers.policies import SHOW_PLACEMENT_COUNTS
 from roost.cells import Cell
-from roost.db.api import build_requests, instance_mappings
+from roost.db.api import build_requests
 from roost.db.cell import migrations
 from roost.db.engine import Session
 from roost.hardware.requirements import requirements_of
@@ -113,10 +113,7 @@ class ServerMove:
         """Return the request of the server, for another host of its cell."""
         instance = self._instance
         with self.dependencies.api_database.read() as session:
-            mapping = instance_mappings.find(session, instance.uuid)
-            if mapping is None:
-                raise exception.NotFound(f"Instance {instance.uuid} could not be found.")
-            spec = build_requests.get_spec(session, mapping.request_uuid)
+            spec = build_requests.get_spec(session, str(self.server_ref.request_uuid))
         aliases = self.dependencies.options.pci_aliases
         needs = requirements_of(self.flavor, instance.image, aliases)
         spec.num_instances = 1

@@ -6,7 +6,7 @@ sweeper resends a lost cast. Of two actions that race, one is refused.
 
 import logging
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from roost import exception, states
@@ -86,8 +86,7 @@ def accept(
     if instance.host is None and instance.vm_state != states.BUILDING:
         raise exception.Conflict(f"Instance {instance_uuid} is not ready")
     hosts = {instance.host} if migration is None else {migration.source_host, migration.dest_host}
-    for host in filter(None, hosts):
-        _check_host(dependencies.service_group, cell, instance, kind, host)
+    _check_hosts(dependencies.service_group, cell, instance, kind, {*filter(None, hosts)})
     record = begun(call, instance_uuid, kind.action)
     operation_uuid = str(uuid.uuid4())
 
@@ -141,27 +140,30 @@ def check(server_ref: ServerRef, kind: Kind) -> None:
         raise refused(instance.uuid, kind, instance.vm_state, instance.task_state, under_way)
 
 
-def _check_host(group: ServiceGroup, cell: Cell, instance: Instance, kind: Kind, host: str) -> None:
-    """Make sure that a host of an instance is up, and knows the kind of operation.
+def _check_hosts(
+    group: ServiceGroup, cell: Cell, instance: Instance, kind: Kind, hosts: Collection[str]
+) -> None:
+    """Make sure that the hosts of an instance are up, and know the kind of operation.
 
     While no conductor of the cell is up, nobody receives what hosts report: then none is down.
 
     :raises roost.exception.Conflict: with the reason
     """
     with cell.database.read() as session:
-        known = services.list_of_host(session, host)
-    its = next((one for one in known if one.binary == "roost-compute"), None)
-    if its is None:
-        return
+        known = services.list_of_hosts(session, hosts)
     up = group.find_up(known, cell_uuid=cell.uuid, now=cell.database.now())
-    why = None
-    if its.uuid not in up and (up or its.forced_down):
-        why = f"is down since {its.last_seen_up:%Y-%m-%dT%H:%M:%SZ}"
-    elif _numbers(its.version or "1.0") < _numbers(kind.since):
-        why = "is too old for it: its roost-compute must be upgraded first"
-    if why is not None:
-        which = "its host" if host == instance.host else f"the host {host}"
-        raise exception.Conflict(f"Cannot '{kind.action}' instance {instance.uuid}: {which} {why}")
+    computes = [one for one in known if one.binary == "roost-compute"]
+    receive = up - {one.uuid for one in computes}
+    for its in computes:
+        why = None
+        if its.uuid not in up and (receive or its.forced_down):
+            why = f"is down since {its.last_seen_up:%Y-%m-%dT%H:%M:%SZ}"
+        elif _numbers(its.version or "1.0") < _numbers(kind.since):
+            why = "is too old for it: its roost-compute must be upgraded first"
+        if why is not None:
+            which = "its host" if its.host == instance.host else f"the host {its.host}"
+            what = f"'{kind.action}' instance {instance.uuid}"
+            raise exception.Conflict(f"Cannot {what}: {which} {why}")
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -76,8 +76,10 @@ class ServerResize:
         return Answer()
 
     def _charge(self, server_ref: ServerRef, move: ServerMove) -> None:
-        """Take the quota; the resize before may be over, and not settled yet."""
-        self._settle_last(server_ref)
+        """Take the quota; the resize before may be over, and not settled yet.
+
+        :raises roost.exception.Conflict: when it is not over
+        """
         defaults, uuid = self._dependencies.options.quota, server_ref.instance.uuid
 
         def charge(session: Session) -> None:
@@ -89,18 +91,17 @@ class ServerResize:
                 defaults=defaults,
             )
 
-        self._database.write(charge)
-
-    def _settle_last(self, server_ref: ServerRef) -> None:
-        instance_uuid = server_ref.instance.uuid
-        with self._database.read() as session:
-            last = resizes.find(session, instance_uuid)
-        if last is None or server_ref.cell is None:
-            return
-        with server_ref.cell.database.read() as session:
-            flavor = migrations.flavors_after(session, [last]).get(last)
-        if flavor is not None:
-            self._settle(instance_uuid, flavor, last)
+        try:
+            self._database.write(charge)
+        except exception.Conflict as error:
+            last = str(error.details["resize_uuid"])
+            assert server_ref.cell is not None, "operations.check refuses it"
+            with server_ref.cell.database.read() as session:
+                flavor = migrations.flavors_after(session, [last]).get(last)
+            if flavor is None:
+                raise
+            self._settle(uuid, flavor, last)
+            self._database.write(charge)
 
     def _settle(self, instance_uuid: str, flavor: Flavor, migration_uuid: str) -> None:
         def settle(session: Session) -> None:

@@ -28,7 +28,11 @@ from roost.db.insert import insert_once
 from roost.db.types import database_now
 from roost.objects import InstanceMapping
 
+_mappings = models.instance_mappings
 _deleted = models.deleted_mappings
+_OF_INSTANCE = sa.select(_mappings).where(
+    _mappings.c.instance_uuid == sa.bindparam("instance_uuid")
+)
 _KEPT = ("instance_uuid", "request_uuid", "cell_uuid", "project_id", "user_id", "created_at")
 
 
@@ -72,14 +76,11 @@ def forget_deleted(session: Session, instance_uuids: Sequence[str]) -> None:
     session.execute(sa.delete(_deleted).where(_deleted.c.instance_uuid.in_(instance_uuids)))
 
 
-_mappings = models.instance_mappings
 _FIELDS = tuple(InstanceMapping.fields)
 
 
 def find(session: Session, instance_uuid: str) -> InstanceMapping | None:
-    row = session.execute(
-        sa.select(_mappings).where(_mappings.c.instance_uuid == instance_uuid)
-    ).one_or_none()
+    row = session.execute(_OF_INSTANCE, {"instance_uuid": instance_uuid}).one_or_none()
     return None if row is None else row_to_mapping(row)
 
 

@@ -42,7 +42,8 @@ def charge(
 
     :param defaults: limits of resources for which its project has none of its own; -1: no limit
     :raises roost.exception.QuotaExceeded: when it does not suffice; roll back then
-    :raises roost.exception.Conflict: when another resize is not settled
+    :raises roost.exception.Conflict: when another resize is not settled, the ``resize_uuid`` of its
+        details
     :raises roost.exception.NotFound: when the server is being deleted
     """
     live = (_c.queued_for_delete.is_(False), _c.put_away_at.is_(None))
@@ -53,7 +54,8 @@ def charge(
     if row.resize_uuid == migration_uuid:  # an earlier try was committed
         return
     if row.resize_uuid is not None:
-        raise exception.Conflict(f"Instance {instance_uuid} is being resized already.")
+        why = f"Instance {instance_uuid} is being resized already."
+        raise exception.Conflict(why, resize_uuid=row.resize_uuid)
     larger = {
         "vcpus": max(row.vcpus, flavor.vcpus),
         "memory_mb": max(row.memory_mb, flavor.memory_mb),
@@ -82,14 +84,6 @@ def settle(session: Session, instance_uuid: str, flavor: Flavor, *, migration_uu
             cores=row.vcpus - flavor.vcpus,
             ram=row.memory_mb - flavor.memory_mb,
         )
-
-
-def find(session: Session, instance_uuid: str) -> str | None:
-    """Return the migration for which a server's quota is not settled."""
-    found: str | None = session.scalar(
-        sa.select(_c.resize_uuid).where(_c.instance_uuid == instance_uuid)
-    )
-    return found
 
 
 def list_unsettled(

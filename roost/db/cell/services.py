@@ -105,11 +105,13 @@ def list_services(
     return [_service(row) for row in session.execute(query)]
 
 
-def list_of_host(session: Session, host: str) -> list[Service]:
-    """Return the compute daemon of a host, and the cell-conductors, which take its reports."""
+def list_of_hosts(session: Session, hosts: Collection[str]) -> list[Service]:
+    """Return the compute daemons of hosts, and the cell-conductors, which take their reports."""
     c = _services.c
-    its = (c.host == host) & (c.binary == "roost-compute")
-    rows = session.execute(sa.select(_services).where(its | (c.binary == "roost-cell-conductor")))
+    theirs = c.host.in_(hosts) & (c.binary == "roost-compute")
+    rows = session.execute(
+        sa.select(_services).where(theirs | (c.binary == "roost-cell-conductor"))
+    )
     return [_service(row) for row in rows]
 
 

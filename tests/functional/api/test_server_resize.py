@@ -36,8 +36,10 @@ def charged(world):
 
 
 def unsettled(world, server):
+    """Return the migration for which the quota of a server is not settled."""
     with world.api_db.read() as session:
-        return resizes.find(session, server.uuid)
+        found = resizes.list_unsettled(session)
+    return next((one.resize_uuid for one in found if one.instance_uuid == server.uuid), None)
 
 
 @pytest.fixture
