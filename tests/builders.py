@@ -235,6 +235,7 @@ def a_selection(host: str = "h1", **values: Any) -> Selection:
     return Selection.of(
         **{
             "host": host,
+            "host_ip": "192.0.2.9",
             "node": host,
             "cell_uuid": CELL1,
             "availability_zone": "nova",

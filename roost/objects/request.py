@@ -117,9 +117,11 @@ class Selection(base.RoostObject):
     instead of its own ratios. ``numa_topology`` and ``pci`` are those of the claim.
     """
 
-    VERSION = "1.0"
+    # 1.1: host_ip
+    VERSION = "1.1"
     fields = {
         "host": fields.StringField(),
+        "host_ip": fields.StringField(nullable=True, default=base.NOTHING),
         "node": fields.StringField(),
         "cell_uuid": fields.UUIDField(),
         "availability_zone": fields.StringField(nullable=True),

@@ -222,6 +222,7 @@ def selection(hosts: HostColumns, row: int, *, claimed: Placement | None = None)
     held = claimed.held if claimed else None
     return Selection.of(
         host=one.host,
+        host_ip=one.host_ip,
         node=one.node,
         cell_uuid=one.cell_uuid,
         availability_zone=one.availability_zone,

@@ -137,6 +137,7 @@ class ServerMove:
             source_zone=instance.availability_zone,
             source_place=_place(instance.uuid, instance),
             dest_host=chosen.host,
+            dest_ip=chosen.host_ip,
             dest_node=chosen.node,
             dest_zone=chosen.availability_zone,
             dest_place=_place(instance.uuid, chosen),

@@ -304,6 +304,7 @@ class ServerMoves:
         )
         destination = {
             "dest_host": chosen.host,
+            "dest_ip": chosen.host_ip,
             "dest_node": chosen.node,
             "dest_zone": chosen.availability_zone,
             "dest_place": place if chosen.numa_topology is not None or chosen.pci else None,

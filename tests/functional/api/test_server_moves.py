@@ -48,8 +48,8 @@ def test_a_server_is_to_move_to_a_host_that_is_claimed_beside_its_own(world, ser
     row = world.instance(server.uuid)
     assert (row.vm_state, row.task_state, row.host) == ("active", "resize_prep", "h1")
     migration = in_cell(world, migrations.unfinished, server.uuid)
-    assert (migration.status, migration.source_host, migration.dest_host) == (
-        *("migrating", "h1", "new-host"),
+    assert (migration.status, migration.source_host, migration.dest_host, migration.dest_ip) == (
+        *("migrating", "h1", "new-host", "192.0.2.9"),
     )
     ((host, method, arguments),) = world.buses["fake://cell1/"].sent
     operation = arguments["operation"]

@@ -315,3 +315,8 @@ def test_the_claim_on_its_own_host_does_not_expire_once_it_moves(
     clock.pass_(RESERVATION_LIFETIME)
     assert manager.expire_claims() == 0
     assert held(moving) == ["h1", "h2"]
+
+
+def test_a_selection_has_the_address_that_its_host_reports(report, select):
+    report("h1", host_ip="192.0.2.7")
+    assert select(a_uuid())[0].host_ip == "192.0.2.7"
