@@ -50,7 +50,7 @@ _OF_OPERATION: Final = {
     for vm, status in kind.statuses.items()
     for task in kind.tasks
 }
-_PROGRESSING: Final = ("ACTIVE", "BUILD", "REBUILD")
+_PROGRESSING: Final = ("ACTIVE", "BUILD", "REBUILD", "RESIZE", "VERIFY_RESIZE")
 _FLAVOR_EMBEDDED: Final = 47
 _REBUILT_KEY: Final = 54
 _REBUILT_USER_DATA: Final = 57

@@ -127,7 +127,7 @@ def test_the_end_of_a_move_begins_on_the_host_that_gives_the_server_up(
     world, moved, action, status, task, first, at
 ):
     shown = world.client.get(f"/v2.1/servers/{moved.uuid}", token=ALICE).json["server"]
-    assert shown["status"] == "VERIFY_RESIZE"
+    assert (shown["status"], shown["progress"]) == ("VERIFY_RESIZE", 0)
     assert act(world, moved, {action: None}, token=ALICE).status_code == status
     assert world.instance(moved.uuid).task_state == task
     operation = in_cell(world, operations.find, moved.uuid)
