@@ -36,7 +36,8 @@ class ColdMigration:
     def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
         """Begin the move.
 
-        :raises roost.exception.Invalid: when no other host can take the server
+        :raises roost.exception.Invalid: when no other host can take the server, or the request
+            names its own
         :raises roost.exception.Conflict: when the server's state does not allow the action
         """
         asked = call.body["migrate"] or {}
@@ -44,6 +45,8 @@ class ColdMigration:
         if host is not None:
             call.require(_NAMED_HOST)
         operations.check(server_ref, MIGRATE)
+        if host is not None and host == server_ref.instance.host:
+            raise exception.Invalid("Cannot migrate to the host where the server exists.")
         move = ServerMove(
             dependencies=self._dependencies,
             call=call,

@@ -60,11 +60,17 @@ def test_a_server_is_to_move_to_a_host_that_is_claimed_beside_its_own(world, ser
     assert shown["status"] == "RESIZE"
 
 
-def test_a_server_with_nowhere_to_go_is_refused_and_not_changed(world, server):
-    answer = act(world, server, {"migrate": {"host": "h1"}})
-    assert (answer.status_code, message(answer)) == (
-        *(400, "No valid host was found. 1 host: not enough CPUs"),
-    )
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (None, "No valid host was found. 1 host: not enough CPUs"),
+        ({"host": "h1"}, "Cannot migrate to the host where the server exists."),
+    ],
+)
+def test_a_server_with_nowhere_to_go_is_refused_and_not_changed(world, server, asked, reason):
+    world.scheduler.chosen = "h1"
+    answer = act(world, server, {"migrate": asked})
+    assert (answer.status_code, message(answer)) == (400, reason)
     assert world.instance(server.uuid).task_state is None
     assert in_cell(world, migrations.unfinished, server.uuid) is None
 
