@@ -49,11 +49,11 @@ def boot(cloud, **values):
 
 
 def history(cloud, server_id):
-    """Return the newest action of a server, and the names and results of its steps."""
+    """Return the newest action of a server, and the names and results of its steps, in order."""
     path = f"/servers/{server_id}/os-instance-actions"
     newest = cloud.client.get(path)["instanceActions"][0]
     action = cloud.client.get(f"{path}/{newest['request_id']}")["instanceAction"]
-    return action, [(event["event"], event["result"]) for event in action["events"]]
+    return action, [(event["event"], event["result"]) for event in reversed(action["events"])]
 
 
 def test_a_server_is_stopped_and_started_again(cloud):

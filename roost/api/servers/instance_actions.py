@@ -72,11 +72,11 @@ def brief(action: InstanceAction, viewer: EventViewer) -> dict[str, Any]:
 
 
 def full(action: InstanceAction, viewer: EventViewer) -> dict[str, Any]:
-    """Return an action with its events, if this viewer may see them."""
+    """Return an action with its events, the newest first, if this viewer may see them."""
     shown = brief(action, viewer)
     if viewer.sees_events:
         project = action.project_id or ""
-        shown["events"] = [_event(event, viewer, project) for event in action.events]
+        shown["events"] = [_event(event, viewer, project) for event in reversed(action.events)]
     return shown
 
 

@@ -34,11 +34,11 @@ def _action(server, name, events, *, minutes=0):
     )
 
 
-def _event():
+def _event(name="spawn", *, seconds=0):
     return InstanceActionEvent(
-        event="spawn",
+        event=name,
         host="h1",
-        start_time=NOW,
+        start_time=NOW + datetime.timedelta(seconds=seconds),
         finish_time=NOW,
         result="Error",
         details="disk full",
@@ -58,6 +58,15 @@ def test_actions_are_listed_newest_first(world, server):
     listed = world.client.get(_path(server), token=ALICE).json["instanceActions"]
     assert [one["action"] for one in listed] == ["delete", "create"]
     assert "events" not in listed[0]
+
+
+def test_events_of_an_action_are_told_newest_first(world, server):
+    steps = [_event(name, seconds=second) for second, name in enumerate(("prepare", "send"))]
+    with world.databases[CELL1].begin() as session:
+        actions.start(session, _action(server, "resize", steps, minutes=2))
+    answer = world.client.get(_path(server, "req-resize"), version="2.51", token=ALICE)
+    told = answer.json["instanceAction"]["events"]
+    assert [event["event"] for event in told] == ["send", "prepare"]
 
 
 def test_what_happened_on_no_host_names_none(world, server):
