@@ -143,7 +143,7 @@ def test_a_server_lives_as_gophercloud_tells_it(rig, tmp_path):
     go = {"GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOCACHE": str(tmp_path / "cache")}
     rig.run(["go", "build", "-o", tmp_path / "life", CLIENTS / "gophercloud/life.go"], **go)
     steps = rig.as_member(tmp_path / "life", OS_DOMAIN_ID="default").splitlines()
-    assert (steps[0], steps[-1], len(steps)) == ("login", "tidy up", 19)
+    assert (steps[0], steps[-1], len(steps)) == ("login", "tidy up", 20)
 
 
 def test_a_server_lives_as_a_playbook_tells_it(rig, clients, tmp_path):

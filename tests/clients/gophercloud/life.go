@@ -44,6 +44,7 @@ type life struct {
 	compute, image, network *gophercloud.ServiceClient
 
 	imageID, flavorID, networkID string
+	largerID                     string // of another flavor
 	group                        *servergroups.ServerGroup
 	secgroup                     *secgroups.SecurityGroup
 	id                           string // of the server
@@ -71,6 +72,7 @@ func main() {
 		{"interfaces", l.interfaces},
 		{"floating ip", l.floatingIP},
 		{"rebuild", l.rebuild},
+		{"resize", l.resize},
 		{"lock", l.lock},
 		{"actions", l.actions},
 		{"delete", l.delete},
@@ -122,8 +124,11 @@ func (l *life) find() error {
 	}
 	sizes, err := flavors.ExtractFlavors(pages)
 	for _, flavor := range sizes {
-		if flavor.Name == "m1.tiny" {
+		switch flavor.Name {
+		case "m1.tiny":
 			l.flavorID = flavor.ID
+		case "m1.small":
+			l.largerID = flavor.ID
 		}
 	}
 	if err != nil {
@@ -143,8 +148,10 @@ func (l *life) find() error {
 	if err != nil {
 		return err
 	}
-	if l.flavorID == "" || len(nets) != 1 || len(disks) != 1 {
-		return fmt.Errorf("flavor %q, networks %v, images %v", l.flavorID, nets, disks)
+	if l.flavorID == "" || l.largerID == "" || len(nets) != 1 || len(disks) != 1 {
+		return fmt.Errorf(
+			"flavors %q, %q, networks %v, images %v", l.flavorID, l.largerID, nets, disks,
+		)
 	}
 	l.networkID, l.imageID = nets[0].ID, disks[0].ID
 	if pages, err = availabilityzones.List(l.compute).AllPages(); err != nil {
@@ -504,6 +511,42 @@ func (l *life) rebuild() error {
 		return fmt.Errorf("rebuilt and renamed: %v", shown)
 	}
 	return err
+}
+
+// resize gives it a larger flavor and takes that back, then does so again and keeps it.
+func (l *life) resize() error {
+	larger := func() error {
+		return servers.Resize(l.compute, l.id, servers.ResizeOpts{FlavorRef: l.largerID}).ExtractErr()
+	}
+	for _, turn := range []struct {
+		name           string
+		ask            func() error
+		status, flavor string
+	}{
+		{"resize", larger, "VERIFY_RESIZE", l.largerID},
+		{"revert", func() error {
+			return servers.RevertResize(l.compute, l.id).ExtractErr()
+		}, "ACTIVE", l.flavorID},
+		{"resize again", larger, "VERIFY_RESIZE", l.largerID},
+		{"confirm", func() error {
+			return servers.ConfirmResize(l.compute, l.id).ExtractErr()
+		}, "ACTIVE", l.largerID},
+	} {
+		if err := turn.ask(); err != nil {
+			return fmt.Errorf("%s: %w", turn.name, err)
+		}
+		if err := l.reaches(turn.status); err != nil {
+			return fmt.Errorf("%s: %w", turn.name, err)
+		}
+		shown, err := servers.Get(l.compute, l.id).Extract()
+		if err != nil {
+			return err
+		}
+		if shown.Flavor["id"] != turn.flavor {
+			return fmt.Errorf("%s: flavor %v", turn.name, shown.Flavor)
+		}
+	}
+	return nil
 }
 
 func (l *life) lock() error {
