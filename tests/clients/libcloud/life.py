@@ -54,7 +54,8 @@ class Life:
 
     def find(self) -> None:
         self.image = named(self.cloud.list_images(), "tiny")
-        self.size = named(self.cloud.list_sizes(), "m1.tiny")
+        sizes = self.cloud.list_sizes()
+        self.size, self.larger = named(sizes, "m1.tiny"), named(sizes, "m1.small")
         self.network = named(self.cloud.ex_list_networks(), "private")
         assert self.cloud.get_image(self.image.id).extra["status"] == "active"
         assert self.cloud.ex_get_size(self.size.id).ram == self.size.ram
@@ -167,6 +168,22 @@ class Life:
         shown = self.shown()
         return shown.public_ips, shown.private_ips
 
+    def resize(self) -> None:
+        for ask, vm_state, size in (
+            (lambda node: self.cloud.ex_resize(node, self.larger), "resized", self.larger),
+            (self.cloud.ex_revert_resize, "active", self.size),
+            (lambda node: self.cloud.ex_resize(node, self.larger), "resized", self.larger),
+            (self.cloud.ex_confirm_resize, "active", self.larger),
+        ):
+            assert ask(self.node)
+            self.becomes(vm_state)
+            assert self.shown().extra["flavorId"] == size.id
+
+    def becomes(self, vm_state: str) -> None:
+        """Wait for a state that libcloud's own states do not tell apart."""
+        wait_until(lambda: self.shown().extra["vm_state"] == vm_state, vm_state)
+        assert self.shown().state == NodeState.RUNNING
+
     def rename(self) -> None:
         assert self.cloud.ex_set_server_name(self.node, RENAMED).name == RENAMED
         assert self.cloud.ex_set_password(self.node, "another")
@@ -198,6 +215,7 @@ def main() -> None:
         life.security_groups,
         life.ports,
         life.floating_ip,
+        life.resize,
         life.rename,
         life.delete,
         life.tidy_up,
