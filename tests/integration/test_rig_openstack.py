@@ -19,6 +19,7 @@ from roost.rig.clouds import CLOUD
 from roost.rig.openstack.plan import GLANCE, KEYSTONE, NEUTRON
 from roost.rig.plan import Plan
 from tests.clients import functional, installation
+from tests.external.heat import Heat
 from tests.integration.conftest import OUTSIDE
 from tests.stories.cloud import wait_until
 from tests.tempest.running import FAILED, PASSED, SKIPPED, patterns
@@ -192,6 +193,39 @@ def test_every_line_of_the_lists_of_functional_tests_still_means_one(clients, wo
     tests = [one for each in suites for one in functional.list_tests(each, clients, workspace)]
     listed = [*patterns(functional.EXCLUDED), *patterns(functional.HABITS)]
     assert [line for line in listed if not any(re.search(line, test) for test in tests)] == []
+
+
+@pytest.fixture
+def heat(plan, rabbitmq_url, tmp_path):
+    """A Heat beside the rig; the catalog keeps it, so tests of other clients come first."""
+    installation.install_heat(OUTSIDE / "heat")
+    with Heat(OUTSIDE / "heat", tmp_path, openstack=plan.openstack, broker=rabbitmq_url) as running:
+        yield running
+
+
+def test_a_stack_of_heat_gives_its_server_another_flavor(rig, heat):
+    def stack(*words):
+        told = rig.as_member(heat.bin / "openstack", "stack", *words, "stacked")
+        return json.loads(told) if "json" in words else None
+
+    def server():
+        outputs = {one["output_key"]: one["output_value"] for one in stack(*shown)["outputs"]}
+        server = rig.shown("openrc", f"server show {outputs['server']}")
+        assert server["addresses"] == {"private": [outputs["address"]]}
+        return server
+
+    shown = ("show", "-f", "json")
+    template = CLIENTS / "heat/stack.yaml"
+    stack("create", "--wait", "--template", template, "--parameter", "flavor=m1.tiny")
+    before = server()
+    stack("update", "--wait", "--existing", "--parameter", "flavor=m1.small")
+    assert stack(*shown)["stack_status"] == "UPDATE_COMPLETE", heat.log()[-5000:]
+    after = server()
+    assert (before["flavor"]["name"], after["flavor"]["name"]) == ("m1.tiny", "m1.small")
+    assert after["status"] == "ACTIVE"
+    assert (after["id"], after["addresses"]) == (before["id"], before["addresses"])
+    stack("delete", "--wait", "--yes")
+    assert "stacked" not in rig.openstack("openrc", "server list")
 
 
 def test_it_is_shown_with_the_rest_and_used_by_the_rigs_own_commands(rig, plan):
