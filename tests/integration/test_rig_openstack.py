@@ -126,6 +126,36 @@ def test_openstacksdk_boots_a_server_with_an_address_for_all(sdk, reuse):
     assert sdk.get_floating_ip(address.id) is None
 
 
+def test_a_server_that_moves_keeps_its_port_which_is_bound_to_its_host(rig):
+    """Whether the move is reverted or confirmed."""
+    sizes = "--flavor m1.tiny --image tiny --network private"
+    uuid = rig.shown("openrc", f"server create {sizes} --wait moving")["id"]
+    (port,) = rig.shown("openrc-admin", f"port list --server {uuid}")
+
+    def host():
+        shown = rig.shown("openrc-admin", f"port show {port['ID']}")
+        assert shown["status"] == "ACTIVE"
+        assert (shown["mac_address"], shown["fixed_ips"]) == (
+            port["MAC Address"],
+            port["Fixed IP Addresses"],
+        )
+        server = rig.shown("openrc-admin", f"server show {uuid}")
+        assert server["OS-EXT-SRV-ATTR:host"] == shown["binding_host_id"]
+        return shown["binding_host_id"]
+
+    def becomes_active():
+        return rig.shown("openrc", f"server show {uuid}")["status"] == "ACTIVE"
+
+    source = host()
+    for answer, moved in (("revert", False), ("confirm", True)):
+        rig.openstack("openrc-admin", f"server migrate --wait {uuid}")
+        assert host() != source
+        rig.openstack("openrc", f"server migration {answer} {uuid}")
+        wait_until(becomes_active, f"the move is over ({answer})")
+        assert (host() != source) == moved
+    rig.openstack("openrc", f"server delete --wait {uuid}")
+
+
 @pytest.fixture
 def sdk(rig):
     config = openstack.config.OpenStackConfig(config_files=[str(rig.state / "clouds.yaml")])
