@@ -56,8 +56,14 @@ def discard(operation: HostOperation) -> None:
 
 @step
 def send(operation: HostOperation) -> None:
-    """Stop the guest, and offer its disks to the destination."""
+    """Stop the guest, and offer its disks to the destination.
+
+    :raises roost.exception.Conflict: when it is rescued, which its row may not say: its state can
+        be reset
+    """
     moves = _moves(operation)
+    if operation.host.virt.describe(operation.uuid).vm_state == states.RESCUED:
+        raise exception.Conflict("The guest is rescued: unrescue the server first.")
     operation.host.virt.power_off(operation.uuid)
     if not operation.migration.stays_on_host:
         operation.handover = moves.send(operation.uuid, str(operation.row.handover))

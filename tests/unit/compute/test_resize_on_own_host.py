@@ -1,5 +1,7 @@
 """The steps of a resize on the host that the server is on: its guest, and what the host counts."""
 
+import pathlib
+
 import pytest
 
 from roost import states
@@ -9,7 +11,7 @@ from roost.compute.operations import runner
 from roost.compute.operations.operation import HostOperation
 from roost.objects import Operation
 from roost.operations.kinds import RESIZE, REVERT_RESIZE
-from tests.builders import a_context, a_flavor, a_migration, a_uuid
+from tests.builders import a_context, a_flavor, a_migration, a_uuid, an_image
 
 OLD, NEW = a_flavor(memory_mb=1024), a_flavor(flavorid="2", vcpus=2, memory_mb=2048)
 
@@ -104,3 +106,12 @@ def test_a_repeated_step_leaves_a_guest_alone_that_runs_with_its_new_flavor(rig,
     rig.virt._write(server.uuid, before)
     assert do("arrive") == []
     assert guest(rig, server) == before
+
+
+def test_a_rescued_guest_stays_as_it_is_even_if_its_row_does_not_say_so(rig, server, do):
+    rig.virt.rescue(
+        a_context(), server, image=an_image(), image_path=pathlib.Path("rescue"), password=None
+    )
+    assert do("prepare", "send") == ["The guest is rescued: unrescue the server first."]
+    assert do("stay") == []
+    assert "rescued_from" in guest(rig, server)
