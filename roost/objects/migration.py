@@ -72,11 +72,13 @@ class Migration(base.RoostObject):
         """Return a copy of the instance with the flavor and the place that it has on one side."""
         is_source = side == _SOURCE
         place = self.source_place if is_source else self.dest_place
-        copy: Instance = instance.obj_clone()
-        copy.flavor = self.old_flavor if is_source else self.new_flavor
-        if copy.provisions is not None and not is_source:
-            copy.provisions.block_devices = self.new_devices(copy.provisions.block_devices)
-        copy.numa_topology = place.numa_topology if place is not None else None
-        copy.pci = list(place.pci) if place is not None else []
-        copy.obj_reset_changes()
-        return copy
+        values = instance.values() | {
+            "flavor": self.old_flavor if is_source else self.new_flavor,
+            "numa_topology": place.numa_topology if place is not None else None,
+            "pci": place.pci if place is not None else [],
+        }
+        built = values.get("provisions")
+        if built is not None and not is_source:
+            devices = self.new_devices(built.block_devices)
+            values["provisions"] = type(built).of(**built.values() | {"block_devices": devices})
+        return Instance.of(**values)
