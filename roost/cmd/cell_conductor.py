@@ -20,6 +20,7 @@ from roost.conductor.cell.delete import NONE, Deletion, ExternalPorts
 from roost.conductor.cell.interfaces import Interfaces
 from roost.conductor.cell.liveness import HostTimeouts, LivenessReporter
 from roost.conductor.cell.manager import CellConductorManager
+from roost.conductor.cell.move_claims import MoveClaims
 from roost.conductor.cell.operation_outcomes import AbandonedImages, OperationOutcomes
 from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
@@ -57,11 +58,10 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     moves = ServerMoves(
         conf.host,
         database,
-        scheduler,
+        MoveClaims(database, scheduler, conf.conductor.max_attempts),
         compute,
         outcomes.notifications,
         seconds=conf.conductor.task_lease_seconds / 2,
-        max_attempts=conf.conductor.max_attempts,
     )
     deletion = Deletion(
         conf.host, database, scheduler, compute, outcomes.notifications, outside_ports

@@ -30,7 +30,7 @@ class Scheduler(interface.Interface):
     """
 
     topic = "scheduler"
-    version = "1.3"
+    version = "1.4"
     callers = frozenset({Level.API})
 
     @interface.call(since="1.0", added={"beside": "1.2"})
@@ -57,7 +57,7 @@ class Scheduler(interface.Interface):
         An instance that holds a claim already keeps it, unless its host is to be ignored.
         """
 
-    @interface.call(since="1.3")
+    @interface.call(since="1.3", added={"arrived": "1.4"})
     def move_claim(
         self,
         context: RequestContext,
@@ -66,6 +66,7 @@ class Scheduler(interface.Interface):
         request_spec: RequestSpec,
         to: Selection,
         leaving: str | None = None,
+        arrived: bool = False,
     ) -> Selection:
         """As :meth:`CellScheduler.move_claim`, for all cells."""
 
@@ -186,7 +187,7 @@ class CellScheduler(interface.Interface):
     """
 
     topic = "cell-scheduler"
-    version = "1.1"
+    version = "1.2"
     callers = frozenset({Level.CELL})
 
     @interface.call(since="1.0", added={"beside": "1.1"}, own_cell="request_spec.requested_cell")
@@ -214,7 +215,9 @@ class CellScheduler(interface.Interface):
         :raises roost.exception.Forbidden: when another cell has a host of that name
         """
 
-    @interface.call(since="1.0", added={"leaving": "1.1"}, own_cell="to.cell_uuid")
+    @interface.call(
+        since="1.0", added={"leaving": "1.1", "arrived": "1.2"}, own_cell="to.cell_uuid"
+    )
     def move_claim(
         self,
         context: RequestContext,
@@ -223,6 +226,7 @@ class CellScheduler(interface.Interface):
         request_spec: RequestSpec,
         to: Selection,
         leaving: str | None = None,
+        arrived: bool = False,
     ) -> Selection:
         """Claim ``to`` for the instance and delete its claims elsewhere, in one step.
 
@@ -230,6 +234,7 @@ class CellScheduler(interface.Interface):
         request.
 
         :param leaving: delete only the claim on this host
+        :param arrived: the instance is on ``to``: its claim there does not expire
         :returns: ``to``, with the claimed resources
         :raises roost.exception.NoCapacity: when ``to`` has no capacity for it; the old claim
             stays

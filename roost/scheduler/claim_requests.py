@@ -193,6 +193,7 @@ class Move(ClaimRequest):
     """A claim on ``to`` instead of the instance's others, if any; ``answer`` has it.
 
     :param leaving: only the claim on this host is deleted; None: all others
+    :param arrived: the instance is on ``to``: its claim there is confirmed
     """
 
     def __init__(
@@ -202,12 +203,14 @@ class Move(ClaimRequest):
         spec: RequestSpec,
         to: Selection,
         leaving: str | None = None,
+        arrived: bool = False,
         cell_uuid: str | None = None,
     ) -> None:
         super().__init__([instance_uuid], spec=spec, cell_uuid=cell_uuid)
         self._spec = spec
         self._to = to
         self._leaving = leaving
+        self._arrived = arrived
         self._kept: dict[str, int] = {}
         self.answer = to
 
@@ -221,6 +224,8 @@ class Move(ClaimRequest):
         for claim in transaction.held(uuid):
             if claim.host_id == transaction.hosts.ids[row]:
                 self._kept = {uuid: row}
+                if self._arrived:
+                    _confirmed(transaction, claim)
             elif self._leaving is None or transaction.is_on(claim, self._leaving):
                 lost.append(claim)
         if self._kept:

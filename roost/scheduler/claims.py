@@ -74,13 +74,17 @@ class Claims:
         *,
         to: Selection,
         leaving: str | None = None,
+        arrived: bool = False,
         cell_uuid: str | None = None,
     ) -> Selection:
         """Give the instance a claim on ``to`` instead of its others (on ``leaving``, if named).
 
+        :param arrived: the claim is confirmed
         :raises roost.exception.NoCapacity: when ``to`` cannot take it; nothing is changed then
         """
-        order = Move(instance_uuid, spec=spec, to=to, leaving=leaving, cell_uuid=cell_uuid)
+        order = Move(
+            instance_uuid, spec=spec, to=to, leaving=leaving, arrived=arrived, cell_uuid=cell_uuid
+        )
         self._submit(order)
         return order.answer
 

@@ -194,10 +194,15 @@ class SchedulerManager:
         request_spec: RequestSpec,
         to: Selection,
         leaving: str | None = None,
+        arrived: bool = False,
     ) -> Selection:
-        cell_uuid = self._cells.cell_of(context.caller)
         return self._claims.move(
-            instance_uuid, request_spec, to=to, leaving=leaving, cell_uuid=cell_uuid
+            instance_uuid,
+            request_spec,
+            to=to,
+            leaving=leaving,
+            arrived=arrived,
+            cell_uuid=self._cells.cell_of(context.caller),
         )
 
     def release_claims(

@@ -22,6 +22,7 @@ class FakeScheduler:
         self.asked = []
         self.away = False
         self.released = []
+        self.confirmed = []
 
     def select_destinations(
         self, context, *, request_spec, instance_uuids, alternates, beside=None
@@ -30,8 +31,10 @@ class FakeScheduler:
         self.asked.append((request_spec, list(instance_uuids)))
         return [self._choose(request_spec, uuid, alternates) for uuid in instance_uuids]
 
-    def move_claim(self, context, *, instance_uuid, request_spec, to, leaving=None):
+    def move_claim(self, context, *, instance_uuid, request_spec, to, leaving=None, arrived=False):
         self._reach()
+        if arrived:
+            self.confirmed.append((instance_uuid, to.host))
         kept = self.claims.get(instance_uuid) == to.host
         if not kept and self._free(to.host) < 1:
             raise exception.NoCapacity(f"no room on {to.host}")

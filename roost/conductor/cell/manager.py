@@ -237,7 +237,7 @@ class CellConductorManager:
 
     def begin_operation(self, context: RequestContext, *, operation: Operation) -> Operation | None:
         found = self._outcomes.take_up(context, operation, seconds=self._lease_seconds)
-        if found is None or not self._moves.begins_late(found):
+        if found is None or not self._moves.claims.may_have_expired(found):
             return found
         if not self._moves.keep_claim(context, found):
             return None

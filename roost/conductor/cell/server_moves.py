@@ -20,11 +20,12 @@ import logging
 from typing import Any, Final
 
 from roost import exception, states
+from roost.conductor.cell.move_claims import MoveClaims
 from roost.conductor.cell.operation_outcomes import ObservedGuest
 from roost.conductor.failures import instant_event
 from roost.conductor.notifications import ServerNotifications
 from roost.context import RequestContext, project_context
-from roost.db.cell import guest_config, identity, instances, left_behind, migrations, operations
+from roost.db.cell import guest_config, instances, left_behind, migrations, operations
 from roost.db.cell.operations import OverdueOperation
 from roost.db.engine import Database, Session, retried
 from roost.objects import (
@@ -48,8 +49,6 @@ from roost.objects.migration import (
 from roost.operations import kinds
 from roost.operations.kinds import CONFIRM_RESIZE, DESTINATION, REVERT_RESIZE, SOURCE, MoveStep
 from roost.rpc.compute import Compute
-from roost.rpc.scheduler import RESERVATION_LIFETIME
-from roost.scheduler.client import CellSchedulerClient
 
 LOG = logging.getLogger(__name__)
 _UNDER_WAY: Final = (MIGRATING, FINISHED, CONFIRMING, REVERTING)
@@ -74,68 +73,26 @@ class ServerMoves:
 
     :param host: the name of this conductor's host, for the instances' history
     :param seconds: until when a host must have begun a step
-    :param max_attempts: destinations that a server is tried on
     """
 
     host: str
     database: Database
-    scheduler: CellSchedulerClient
+    claims: MoveClaims
     compute: Compute
     notifications: ServerNotifications
     seconds: float
-    max_attempts: int
-
-    def begins_late(self, operation: Operation) -> bool:
-        """Return whether a move begins so late that its claim may have expired.
-
-        :param operation: as its row is
-        """
-        steps = kinds.get(operation.kind).steps
-        if not steps or steps[0].undo is None or operation.step != steps[0].name:
-            return False
-        assert operation.created_at is not None, "it is as its row is"
-        age = self.database.now() - operation.created_at
-        return age.total_seconds() >= RESERVATION_LIFETIME / 2
 
     def keep_claim(self, context: RequestContext, operation: Operation) -> bool:
         """Claim the destination of a move again; if there is no capacity any more, undo it.
 
         :returns: whether the move may begin
         """
-        with self.database.read() as session:
-            spec = operations.spec_of(session, operation)
-            migration = migrations.unfinished(session, operation.instance_uuid)
-        if spec is None or migration is None:
-            return False
-        if migration.stays_on_host:
-            return True  # its claim has grown, and its host confirms it
-        to = _destination(migration, str(spec.requested_cell))
         try:
-            claimed = self.scheduler.move_claim(
-                context,
-                instance_uuid=operation.instance_uuid,
-                request_spec=spec,
-                to=to,
-                leaving=to.host,
-            )
+            return self.claims.keep(context, operation)
         except exception.NoCapacity as error:
             found = ObservedGuest(operation.host, states.NOSTATE, reason=error.message)
             self.end_step(context, operation, StepReport(found))
             return False
-        if claimed.numa_topology is not None or claimed.pci:
-            self._note_place(migration, claimed)
-        return True
-
-    @retried
-    def _note_place(self, migration: Migration, claimed: Selection) -> None:
-        """Note the CPUs and devices of a claim, which may have been made again."""
-        place = InstancePlace.of(
-            instance_uuid=migration.instance_uuid,
-            numa_topology=claimed.numa_topology,
-            pci=list(claimed.pci),
-        )
-        with self.database.begin() as session:
-            migrations.update(session, migration.uuid, {"dest_place": place}, expected=[MIGRATING])
 
     def end_step(self, context: RequestContext, operation: Operation, report: StepReport) -> None:
         """Take a move to its next step, or to its end, after the report of its host.
@@ -212,8 +169,10 @@ class ServerMoves:
             following = self._write_step(operation, step, report)
         elif (stays_at := _stays_at(operation)) is not None:
             migration = self._migration(operation)
-            self._release(context, operation, migration, stays_at)
+            self.claims.release(context, migration, stays_at)
             following = self._try_another(context, operation, migration, report)
+        else:
+            self.claims.confirm(context, operation)
         if step is None and following is None:
             self._write_end(operation, report)
         self.notifications.ended(context, operation, report.found.reason)
@@ -232,35 +191,6 @@ class ServerMoves:
             raise _is_over(operation)
         return found
 
-    def _release(
-        self, context: RequestContext, operation: Operation, migration: Migration, stays_at: str
-    ) -> None:
-        """Release what was claimed for where the server will not be; may be repeated.
-
-        :raises roost.exception.Unavailable: the host repeats its report then
-        """
-        uuid = operation.instance_uuid
-        if migration.stays_on_host:
-            with self.database.read() as session:
-                instance = migration.instance_at(stays_at, instances.get(session, uuid))
-                cell_uuid, _name = identity.get(session)
-            spec = RequestSpec.of(
-                request_uuid=uuid,
-                project_id=instance.project_id,
-                user_id=instance.user_id,
-                num_instances=1,
-                flavor=instance.flavor,
-                image=instance.image,
-            )
-            to = _destination(migration, cell_uuid)
-            self.scheduler.move_claim(
-                context, instance_uuid=uuid, request_spec=spec, to=to, leaving=to.host
-            )
-        else:
-            leaves = DESTINATION if stays_at == SOURCE else SOURCE
-            host = migration.host_at(leaves)
-            self.scheduler.release_claims(context, instance_uuids=[uuid], host=host)
-
     def _try_another(
         self,
         context: RequestContext,
@@ -274,25 +204,8 @@ class ServerMoves:
         """
         if not _is_undone(operation):
             return None
-        with self.database.read() as session:
-            spec = operations.spec_of(session, operation)
-        if spec is None or migration.dest_host not in spec.ignore_hosts:
-            return None  # it failed later
-        if spec.requested_host or len(spec.ignore_hosts) > self.max_attempts:
-            return None
-        try:
-            ((chosen, *_),) = self.scheduler.select_destinations(
-                context,
-                request_spec=spec,
-                instance_uuids=[operation.instance_uuid],
-                alternates=0,
-                beside=migration.source_host,
-            )
-        except (exception.NoValidHost, exception.Conflict) as error:
-            LOG.warning("[instance: %s] no other host takes it: %s",
-                        operation.instance_uuid, error.message)  # fmt: skip
-            return None
-        return self._begin_again(operation, migration, chosen, report)
+        chosen = self.claims.choose_another(context, operation, migration)
+        return self._begin_again(operation, migration, chosen, report) if chosen else None
 
     @retried
     def _begin_again(
@@ -435,16 +348,6 @@ def _context(overdue: OverdueOperation) -> RequestContext:
 
 def _is_undone(operation: Operation) -> bool:
     return kinds.get(operation.kind).is_undo(str(operation.step))
-
-
-def _destination(migration: Migration, cell_uuid: str) -> Selection:
-    return Selection.of(
-        host=migration.dest_host,
-        node=migration.dest_node,
-        cell_uuid=cell_uuid,
-        availability_zone=migration.dest_zone,
-        claimed=False,
-    )
 
 
 def _without(spec: RequestSpec | None, migration: Migration) -> RequestSpec | None:

@@ -9,6 +9,7 @@ from roost.conductor.cell import sweeper
 from roost.conductor.cell.builds import BuildProgress
 from roost.conductor.cell.confirmations import Confirmations
 from roost.conductor.cell.delete import Deletion
+from roost.conductor.cell.move_claims import MoveClaims
 from roost.conductor.cell.operation_outcomes import OperationOutcomes
 from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
@@ -154,11 +155,10 @@ class CellWorld:
         return ServerMoves(
             "conductor1",
             self.database,
-            self.scheduler,
+            MoveClaims(self.database, self.scheduler, 3),
             Compute(self.bus),
             notifications,
             seconds=30,
-            max_attempts=3,
         )
 
     def sweeper(self, *, lease_seconds=-1):

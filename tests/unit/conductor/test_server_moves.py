@@ -119,6 +119,7 @@ def test_a_move_goes_from_host_to_host_and_ends_on_the_other_one(cell, begin, re
     assert (found.availability_zone, found.numa_topology.cells[0].pcpus) == ("east", [1])
     assert sent(cell) == [("h1", "send"), ("h2", "arrive")]
     assert (status(cell, uuid), of(cell, uuid), cell.scheduler.released) == ("finished", None, [])
+    assert cell.scheduler.confirmed == [(uuid, "h2")]
     assert history(cell, uuid).finish_time is not None
 
 
@@ -283,11 +284,11 @@ def test_a_step_that_fails_and_must_be_done_is_tried_again_later(cell, begin, re
 
 def test_the_claim_is_made_again_before_a_late_move_begins_or_the_move_is_undone(cell, begin):
     uuid = begin()
-    assert not cell.moves.begins_late(of(cell, uuid))  # the API's claim is there
+    assert not cell.moves.claims.may_have_expired(of(cell, uuid))  # the API's claim is there
     with cell.database.begin() as session:
         late = utcnow() - datetime.timedelta(seconds=RESERVATION_LIFETIME)
         session.execute(sa.update(models.operations).values(created_at=late))
-    assert cell.moves.begins_late(of(cell, uuid))
+    assert cell.moves.claims.may_have_expired(of(cell, uuid))
     assert cell.moves.keep_claim(cell.context, of(cell, uuid))
     assert cell.scheduler.claims[uuid] == "h2"
     del cell.scheduler.claims[uuid]

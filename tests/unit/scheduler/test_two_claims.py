@@ -38,13 +38,13 @@ def select(manager, context):
 
 @pytest.fixture
 def move(manager, context):
-    def move(instance, to, *, leaving=None, flavor=SMALL):
+    def move(instance, to, *, flavor=SMALL, **how):
         return manager.move_claim(
             context,
             instance_uuid=instance,
             request_spec=a_spec(flavor=flavor),
             to=a_selection(to),
-            leaving=leaving,
+            **how,
         )
 
     return move
@@ -320,3 +320,10 @@ def test_the_claim_on_its_own_host_does_not_expire_once_it_moves(
 def test_a_selection_has_the_address_that_its_host_reports(report, select):
     report("h1", host_ip="192.0.2.7")
     assert select(a_uuid())[0].host_ip == "192.0.2.7"
+
+
+def test_the_claim_where_it_has_arrived_does_not_expire(manager, clock, moving, move, held):
+    move(moving, "h2", leaving="h2", arrived=True)
+    clock.pass_(RESERVATION_LIFETIME)
+    assert manager.expire_claims() == 0
+    assert held(moving) == ["h1", "h2"]

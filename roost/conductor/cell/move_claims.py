@@ -1,0 +1,164 @@
+"""The scheduler's claims of servers that move: one on each host, until the user decides.
+
+On the same host it is one claim, for the larger of both flavors meanwhile.
+"""
+
+import dataclasses
+import logging
+
+from roost import exception
+from roost.context import RequestContext
+from roost.db.cell import identity, instances, migrations, operations
+from roost.db.engine import Database, retried
+from roost.objects import InstancePlace, Migration, Operation, RequestSpec, Selection
+from roost.objects.migration import MIGRATING
+from roost.operations import kinds
+from roost.operations.kinds import DESTINATION, SOURCE
+from roost.rpc.scheduler import RESERVATION_LIFETIME
+from roost.scheduler.client import CellSchedulerClient
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class MoveClaims:
+    """Keeps, confirms and releases the claims of moves; each call may be repeated.
+
+    Each raises :class:`roost.exception.Unavailable` when no scheduler answers.
+
+    :param max_attempts: destinations that a server is tried on
+    """
+
+    database: Database
+    scheduler: CellSchedulerClient
+    max_attempts: int
+
+    def may_have_expired(self, operation: Operation) -> bool:
+        """Return whether a move begins so late that its claim may have expired.
+
+        :param operation: as its row is
+        """
+        steps = kinds.get(operation.kind).steps
+        if not steps or steps[0].undo is None or operation.step != steps[0].name:
+            return False
+        assert operation.created_at is not None, "it is as its row is"
+        age = self.database.now() - operation.created_at
+        return age.total_seconds() >= RESERVATION_LIFETIME / 2
+
+    def keep(self, context: RequestContext, operation: Operation) -> bool:
+        """Claim the destination of a move again; return False when the move is over.
+
+        :raises roost.exception.NoCapacity: when there is no capacity any more
+        """
+        spec, migration = self._find(operation)
+        if spec is None or migration is None:
+            return False
+        if not migration.stays_on_host:  # there it has grown, and its host confirms it
+            claimed = self._claim(context, migration, spec)
+            if claimed.numa_topology is not None or claimed.pci:
+                self._note_place(migration, claimed)
+        return True
+
+    def confirm(self, context: RequestContext, operation: Operation) -> None:
+        """Confirm the claim on the host that a server has come to, as its reports would.
+
+        They may be refused for long, and no report brings a claim back beside another one.
+        """
+        spec, migration = self._find(operation)
+        if spec is None or migration is None or migration.stays_on_host:
+            return
+        try:
+            self._claim(context, migration, spec, arrived=True)
+        except exception.NoCapacity as error:
+            LOG.warning("[instance: %s] it has no claim where it is: %s",
+                        migration.instance_uuid, error.message)  # fmt: skip
+
+    def release(self, context: RequestContext, migration: Migration, stays_at: str) -> None:
+        """Release what was claimed for where the server will not be."""
+        uuid = migration.instance_uuid
+        if not migration.stays_on_host:
+            host = migration.host_at(DESTINATION if stays_at == SOURCE else SOURCE)
+            self.scheduler.release_claims(context, instance_uuids=[uuid], host=host)
+            return
+        with self.database.read() as session:
+            instance = migration.instance_at(stays_at, instances.get(session, uuid))
+            cell_uuid, _name = identity.get(session)
+        spec = RequestSpec.of(
+            request_uuid=uuid,
+            project_id=instance.project_id,
+            user_id=instance.user_id,
+            num_instances=1,
+            flavor=instance.flavor,
+            image=instance.image,
+            requested_cell=cell_uuid,
+        )
+        self._claim(context, migration, spec)
+
+    def choose_another(
+        self, context: RequestContext, operation: Operation, migration: Migration
+    ) -> Selection | None:
+        """Claim another destination for a move whose last one refused the server.
+
+        :returns: None: there is none, or the move failed later than that
+        """
+        with self.database.read() as session:
+            spec = operations.spec_of(session, operation)
+        if spec is None or migration.dest_host not in spec.ignore_hosts:
+            return None  # it failed later
+        if spec.requested_host or len(spec.ignore_hosts) > self.max_attempts:
+            return None
+        try:
+            ((chosen, *_),) = self.scheduler.select_destinations(
+                context,
+                request_spec=spec,
+                instance_uuids=[operation.instance_uuid],
+                alternates=0,
+                beside=migration.source_host,
+            )
+        except (exception.NoValidHost, exception.Conflict) as error:
+            LOG.warning("[instance: %s] no other host takes it: %s",
+                        operation.instance_uuid, error.message)  # fmt: skip
+            return None
+        found: Selection = chosen
+        return found
+
+    def _find(self, operation: Operation) -> tuple[RequestSpec | None, Migration | None]:
+        with self.database.read() as session:
+            spec = operations.spec_of(session, operation)
+            return spec, migrations.unfinished(session, operation.instance_uuid)
+
+    def _claim(
+        self,
+        context: RequestContext,
+        migration: Migration,
+        spec: RequestSpec,
+        *,
+        arrived: bool = False,
+    ) -> Selection:
+        """Claim the destination of a migration, if that is not claimed."""
+        to = Selection.of(
+            host=migration.dest_host,
+            node=migration.dest_node,
+            cell_uuid=spec.requested_cell,
+            availability_zone=migration.dest_zone,
+            claimed=False,
+        )
+        return self.scheduler.move_claim(
+            context,
+            instance_uuid=migration.instance_uuid,
+            request_spec=spec,
+            to=to,
+            leaving=to.host,
+            arrived=arrived,
+        )
+
+    @retried
+    def _note_place(self, migration: Migration, claimed: Selection) -> None:
+        """Note the CPUs and devices of a claim, which may have been made again."""
+        place = InstancePlace.of(
+            instance_uuid=migration.instance_uuid,
+            numa_topology=claimed.numa_topology,
+            pci=list(claimed.pci),
+        )
+        with self.database.begin() as session:
+            migrations.update(session, migration.uuid, {"dest_place": place}, expected=[MIGRATING])
