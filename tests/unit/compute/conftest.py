@@ -107,7 +107,7 @@ class Rig:
         self.conductor.instances[made.uuid] = made
         return made
 
-    def manager(self, *, executor=None, flow=None, tasks=None, ends=None, **values):
+    def manager(self, *, executor=None, flow=None, tasks=None, ends=None, moves=None, **values):
         now = futurist.SynchronousExecutor()
         rest = tasks or now
         return ComputeManager(
@@ -116,7 +116,7 @@ class Rig:
             reporter=self.reporter,
             group=self.group,
             executors=Executors(
-                executor or now, ends=ends or rest, power=rest, images=rest, moves=rest
+                executor or now, ends=ends or rest, power=rest, images=rest, moves=moves or rest
             ),
             flow=flow,
             **values,

@@ -2,15 +2,18 @@
 
 import dataclasses
 import threading
+from concurrent import futures
 
 import pytest
 
 from roost import exception, states
 from roost.compute.build import build_flow
 from roost.compute.network.local import LocalNetworkDriver
+from roost.objects import Operation
+from roost.operations.kinds import MIGRATE
 from roost.rpc.compute import Compute
 from roost.rpc.interface import endpoint
-from tests.builders import CELL1, a_context, a_flavor
+from tests.builders import CELL1, a_context, a_flavor, a_uuid
 
 
 class Gate:
@@ -241,3 +244,24 @@ def test_only_hosts_that_filter_hear_of_security_groups(rig):
     rig.host = dataclasses.replace(rig.host, networks=Filtering(rig.conductor, host="h1"))
     rig.manager().refresh_security_groups(a_context(), project_id="project")
     assert asked == ["project"]
+
+
+def test_a_host_does_no_more_steps_of_moves_at_once_than_it_may(rig, monkeypatch):
+    begun, go_on = threading.Semaphore(0), threading.Event()
+
+    def begin(*_arguments, **_operation):
+        begun.release()
+        assert go_on.wait(10)
+
+    monkeypatch.setattr(rig.conductor, "begin_operation", begin)
+    with futures.ThreadPoolExecutor(max_workers=2) as moves:
+        manager = rig.manager(moves=moves)
+        for _ in range(3):
+            names = {"uuid": a_uuid(), "instance_uuid": a_uuid(), "kind": MIGRATE.name}
+            step = Operation.of(**names, host="h1", step="send")
+            manager.run(a_context(), operation=step)
+        assert begun.acquire(timeout=10)
+        assert begun.acquire(timeout=10)
+        assert not begun.acquire(timeout=0.2)
+        go_on.set()
+        assert begun.acquire(timeout=10)
