@@ -134,7 +134,7 @@ def _manager(
     virt = compute_host.load_virt(conf)
     tracker = ResourceTracker(
         virt,
-        settings=HostSettings.from_conf(conf),
+        settings=HostSettings.from_conf(conf, node=virt.resources().node),
         on_change=lambda: reporter.changed(),  # noqa: PLW0108 - each needs the other; this is later
     )
     reporter = Reporter(

@@ -14,8 +14,18 @@ from typing import Any, Final, NamedTuple, Self
 from oslo_config import cfg
 
 from roost import exception
+from roost.compute import provider_config
+from roost.compute.provider_config import Provider
 from roost.compute.virt.driver import GuestPlacement, HostResources, Load
-from roost.objects import HostReport, Instance, InstancePlace, PciAllocation, PciPool
+from roost.objects import (
+    HostReport,
+    Instance,
+    InstancePlace,
+    PciAllocation,
+    PciPool,
+    ResourceInventory,
+)
+from roost.objects.inventory import resources_of
 from roost.objects.topology import sizes_of
 
 _LABELS: Final = {
@@ -37,10 +47,14 @@ class Amounts(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Share:
-    """The resources of one instance: amounts, and which CPUs, NUMA cells and devices."""
+    """The resources of one instance: amounts, and which CPUs, NUMA cells and devices.
+
+    ``resources``: of custom resource classes.
+    """
 
     amounts: Amounts
     placement: GuestPlacement = dataclasses.field(default_factory=GuestPlacement)
+    resources: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 NOTHING: Final = Share(Amounts(0, 0, 0))
@@ -51,7 +65,8 @@ def share_of(instance: Instance, placement: GuestPlacement) -> Share:
     vcpus, pcpus, memory_mb, disk_gb = sizes_of(
         instance.flavor, instance.image, placement.numa_topology
     )
-    return Share(Amounts(vcpus=vcpus, pcpus=pcpus, memory_mb=memory_mb, disk_gb=disk_gb), placement)
+    amounts = Amounts(vcpus=vcpus, pcpus=pcpus, memory_mb=memory_mb, disk_gb=disk_gb)
+    return Share(amounts, placement, resources_of(instance.flavor))
 
 
 def total(shares: Iterable[Share]) -> Amounts:
@@ -77,7 +92,13 @@ def most(
 
 
 def check(
-    host: str, wanted: Share, *, others: Sequence[Share], has: HostResources, limit: Amounts
+    host: str,
+    wanted: Share,
+    *,
+    others: Sequence[Share],
+    has: HostResources,
+    inventories: Sequence[ResourceInventory] = (),
+    limit: Amounts,
 ) -> None:
     """Make sure that a share is free beside those of other instances.
 
@@ -89,6 +110,7 @@ def check(
     _check_amounts(host, wanted.amounts, used=total(others), limit=limit)
     _check_pinning(host, wanted.placement, others=others, has=has)
     _check_devices(host, wanted.placement.pci, others=others, pools=has.pci_pools)
+    _check_resources(host, wanted.resources, others=others, inventories=inventories)
 
 
 def _check_amounts(host: str, asked: Amounts, *, used: Amounts, limit: Amounts) -> None:
@@ -126,6 +148,21 @@ def _check_devices(
         if count > free:
             label = f"devices {kind.vendor_id}:{kind.product_id}"
             raise _refusal(host, label, resource="pci", asked=count, free=free)
+
+
+def _check_resources(
+    host: str,
+    asked: Mapping[str, int],
+    *,
+    others: Sequence[Share],
+    inventories: Sequence[ResourceInventory],
+) -> None:
+    there = {one.resource_class: one.capacity for one in inventories}
+    for name, amount in asked.items():
+        taken = sum(other.resources.get(name, 0) for other in others)
+        free = max(there.get(name, 0) - taken, 0)
+        if amount > free:
+            raise _refusal(host, name, resource=name, asked=amount, free=free)
 
 
 class _Kind(NamedTuple):
@@ -174,9 +211,15 @@ class HostSettings:
     ratios: Amounts
     host_ip: str | None = None
     labels: tuple[str, ...] = ()
+    provider: Provider = dataclasses.field(default_factory=Provider)
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
+    def from_conf(cls, conf: cfg.ConfigOpts, *, node: str | None = None) -> Self:
+        """Read them from the options, and from the files of ``provider_config_location``.
+
+        :param node: the name of the node by its hypervisor; None: that of the host
+        :raises roost.exception.Invalid: for a file that is wrong
+        """
         group = conf.compute
         return cls(
             host=conf.host,
@@ -193,7 +236,15 @@ class HostSettings:
             ),
             host_ip=group.host_ip,
             labels=tuple(group.labels),
+            provider=provider_config.read(
+                group.provider_config_location, host=conf.host, node=node or conf.host
+            ),
         )
+
+    def inventories(self, has: HostResources) -> list[ResourceInventory]:
+        """Return the inventories of the node by its driver, and those that the operator adds."""
+        both = (*has.inventories, *self.provider.inventories)
+        return list({one.resource_class: one for one in both}.values())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -239,7 +290,8 @@ def compose(
         up=True,
         host_ip=settings.host_ip,
         labels=sorted({*settings.labels, *has.labels}),
-        traits=sorted({*has.traits, *able}),
+        traits=sorted({*has.traits, *able, *settings.provider.traits}),
+        inventories=settings.inventories(has),
         metrics=dict(metrics),
         load_average=list(load.averages) if load else [],
         users=load.users if load else 0,
@@ -284,9 +336,10 @@ def _places(shares: Mapping[str, Share]) -> list[InstancePlace]:
             instance_uuid=uuid,
             numa_topology=share.placement.numa_topology,
             pci=list(share.placement.pci),
+            resources=dict(share.resources),
         )
         for uuid, share in shares.items()
-        if share.placement.numa_topology or share.placement.pci
+        if share.placement.numa_topology or share.placement.pci or share.resources
     ]
 
 

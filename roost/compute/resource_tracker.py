@@ -157,7 +157,14 @@ class ResourceTracker:
         )
         with self._lock:
             others = [e.share for uuid, e in self._entries.items() if uuid != instance.uuid]
-            check(self._settings.host, wanted, others=others, has=has, limit=limit)
+            check(
+                self._settings.host,
+                wanted,
+                others=others,
+                has=has,
+                inventories=self._settings.inventories(has),
+                limit=limit,
+            )
             stage = Stage.ARRIVING if arriving else Stage.BUILDING
             self._set(instance.uuid, stage, wanted)
         self._on_change()

@@ -21,6 +21,12 @@ OPTIONS = [
         help="Labels of this host, such as racks, storage pools and physical networks: networks"
         " (and later volumes) may require them, see [network] local_networks.",
     ),
+    cfg.StrOpt(
+        "provider_config_location",
+        default="/etc/roost/provider_config/",
+        help="Folder of *.yaml files that give this host inventories of custom resource classes and"
+        " traits: doc/resource_classes. A folder that does not exist gives none.",
+    ),
     cfg.ListOpt(
         "compute_monitors",
         default=[],

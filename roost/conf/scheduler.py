@@ -34,6 +34,7 @@ OPTIONS = [
             "cpu",
             "pcpu",
             "disk",
+            "custom_resources",
             "hardware",
             "pci_passthrough",
             "numa_topology",

@@ -141,7 +141,9 @@ _FATES: Final[Mapping[str, Fate]] = {
     "resources:VGPU": Fate(
         REFUSED, "there are no virtual GPUs; request whole ones by pci_passthrough:alias"
     ),
-    "resources:(?!(VCPU|PCPU)$).*": Fate(REFUSED, "there are no such resources"),
+    "resources:(?!(VCPU|PCPU|CUSTOM_[A-Z0-9_]+)$).*": Fate(
+        REFUSED, "there are no such resources; custom ones are resources:CUSTOM_..."
+    ),
     "(resources|trait)[^:]+:.*": Fate(
         REFUSED, "there are no numbered groups of resources: use the name without the number"
     ),

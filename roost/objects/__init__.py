@@ -3,7 +3,7 @@
 Importing this package registers every object for the serializer. ``base.py`` has the base class
 and fields, the other modules one topic each: ``instance.py``, ``request.py`` (requests to the
 scheduler, and its answers), ``flavor.py`` (images and key pairs, too), ``host.py``, ``groups.py``,
-``migration.py``, ``network.py``. Fields and versions are pinned by ``tests/unit/objects``.
+``inventory.py``, ``migration.py``, ``network.py``. ``tests/unit/objects`` pins fields and versions.
 """
 
 from roost.objects.action import InstanceAction, InstanceActionEvent, Operation
@@ -13,6 +13,7 @@ from roost.objects.flavor import Flavor, ImageMeta, Keypair
 from roost.objects.groups import Aggregate, CellLiveness, ServerGroup, SnapshotRange
 from roost.objects.host import HostFinding, HostReport, InstanceLocation, Service
 from roost.objects.instance import BlockDevice, GuestConfig, InjectedFile, Instance, InstanceFault
+from roost.objects.inventory import ResourceInventory
 from roost.objects.mapping import CellMapping, HostMapping, InstanceMapping
 from roost.objects.migration import Migration
 from roost.objects.network import ExternalEvent, NetworkInfo, NetworkRequest, Vif, VifAddress
@@ -68,6 +69,7 @@ __all__ = [
     "PciRequest",
     "RankedHost",
     "RequestSpec",
+    "ResourceInventory",
     "Retry",
     "RoostObject",
     "Selection",

@@ -13,7 +13,7 @@ _NODES: Final = uuid.UUID("d1a6ee11-4a5f-5bd4-9d4b-0f6f0a4f2c6e")  # the namespa
 
 @base.VersionedObjectRegistry.register
 class HostReport(base.RoostObject):
-    """Inventory and contents of one (host, node).
+    """ResourceInventory and contents of one (host, node).
 
     Memory in MiB, disk in GiB. The capacity for instances is ``(total - reserved) * ratio``;
     ``pcpus``, CPUs that are dedicated to one instance each, have neither reserve nor ratio. Of two
@@ -21,7 +21,7 @@ class HostReport(base.RoostObject):
 
     ``instances`` are the uuids of all instances that the host has or builds; ``holdings`` has the
     resources of those that are built: [vcpus, pcpus, memory_mb, disk_gb], and ``places`` their NUMA
-    cells and devices, if they requested any.
+    cells, devices and custom resources, if they requested any.
 
     ``enabled_version`` is the version of the service's state that ``enabled`` reflects: the host
     has not received newer states yet.
@@ -37,7 +37,8 @@ class HostReport(base.RoostObject):
     """
 
     # 1.1: load_average, users
-    VERSION = "1.1"
+    # 1.2: inventories
+    VERSION = "1.2"
     fields = {
         "host": fields.StringField(),
         "node": fields.StringField(),
@@ -74,6 +75,7 @@ class HostReport(base.RoostObject):
         "labels": fields.ListOfStringsField(default=[]),
         "numa_cells": fields.ListOfObjectsField("NUMACell", default=[]),
         "pci_pools": fields.ListOfObjectsField("PciPool", default=[]),
+        "inventories": fields.ListOfObjectsField("ResourceInventory", default=[]),
         "io_operations": fields.IntegerField(default=0),
         "failed_builds": fields.IntegerField(default=0),
         "metrics": base.DictOfFloatsField(default={}),
@@ -85,8 +87,13 @@ class HostReport(base.RoostObject):
 
     @property
     def node_uuid(self) -> str:
-        """The id of the node, derived from host and node, so a returning node has the same one."""
-        return str(uuid.uuid5(_NODES, f"{self.host}\n{self.node}"))
+        """The id of the node."""
+        return uuid_of_node(self.host, self.node)
+
+
+def uuid_of_node(host: str, node: str) -> str:
+    """Return the id of a node, derived from its names, so that a returning node has the same."""
+    return str(uuid.uuid5(_NODES, f"{host}\n{node}"))
 
 
 @base.VersionedObjectRegistry.register

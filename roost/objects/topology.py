@@ -118,15 +118,17 @@ class PciAllocation(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class InstancePlace(base.RoostObject):
-    """The NUMA cells, CPUs and devices that an instance has on its host."""
+    """The NUMA cells, CPUs, devices and custom resources that an instance has on its host."""
 
-    VERSION = "1.0"
+    # 1.1: resources
+    VERSION = "1.1"
     fields = {
         "instance_uuid": fields.UUIDField(),
         "numa_topology": fields.ObjectField(
             "InstanceNUMATopology", nullable=True, default=base.NOTHING
         ),
         "pci": fields.ListOfObjectsField("PciAllocation", default=[]),
+        "resources": fields.DictOfIntegersField(default={}),
     }
 
 

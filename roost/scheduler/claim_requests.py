@@ -115,7 +115,7 @@ class Select(ClaimRequest):
         if not own:
             raise exception.Conflict(f"{uuid} holds no claim on {self._beside}")
         claim = _confirmed(transaction, own[0])
-        if claim.details or Request.of(self._spec).wants_topology:
+        if claim.details or Request.of(self._spec).is_detailed:
             return self._decide(transaction, _elsewhere(self._spec, self._beside))
         # What the instance has on its host is free for itself while the hosts are compared.
         transaction.in_memory(claim, -1)

@@ -111,7 +111,9 @@ class Claims:
     ) -> list[str]:
         """Create claims for instances of a host that have none there; return those that got one."""
         details = {
-            place.instance_uuid: HeldTopology.of(place.numa_topology, place.pci).to_json()
+            place.instance_uuid: HeldTopology.of(
+                place.numa_topology, place.pci, place.resources
+            ).to_json()
             for place in places
         }
         order = Restore(holdings, host_id=host_id, details=details)

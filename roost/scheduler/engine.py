@@ -19,7 +19,7 @@ from roost.scheduler.filters import AnyFilter, Filter, HostFilter, Miss
 from roost.scheduler.hosts import HostColumns
 from roost.scheduler.ranking import REFUSED, PlugIns, Ranking, asked_of, refuse, weigh
 from roost.scheduler.request import Request
-from roost.scheduler.topology import HeldTopology, fit
+from roost.scheduler.topology import HeldTopology, HostTopology, fit
 from roost.scheduler.weighers import Weighing
 
 Refusals = dict[str, dict[str, int]]
@@ -300,16 +300,21 @@ class Search:
 
 def take(request: Request, hosts: HostColumns, row: int) -> Placement:
     """Take an instance's resources from a host that passed."""
-    held = None
-    if request.wants_topology:
-        found = fit(request.spec.numa_topology, request.spec.pci_requests, hosts.topology[row])
-        if isinstance(found, HeldTopology):
-            held = found
-            hosts.topology[row] = hosts.topology[row].taking(held)
+    held = hold(request, hosts.topology[row]) if request.is_detailed else None
+    if held is not None:
+        hosts.topology[row] = hosts.topology[row].taking(held)
     hosts.take(row, request.asked)
     if request.spec.group is not None:
         request.group_counts[row] = request.group_counts.get(row, 0) + 1
     return Placement(row, held)
+
+
+def hold(request: Request, topology: HostTopology | None) -> HeldTopology | None:
+    """Return the CPUs, devices and custom resources that an instance gets; None: no fit."""
+    found = fit(request.spec.numa_topology, request.spec.pci_requests, topology)
+    if isinstance(found, str) or topology is None:
+        return None
+    return dataclasses.replace(found, resources=tuple(request.resources.items()))
 
 
 def undo(request: Request, hosts: HostColumns, placements: Sequence[Placement]) -> None:

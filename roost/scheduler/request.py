@@ -6,6 +6,7 @@ from typing import Final, Self
 
 from roost.db.scheduler.hosts import RESOURCES, Amounts
 from roost.objects import RequestSpec
+from roost.objects.inventory import resources_of
 from roost.objects.topology import sizes_of
 
 _HINTS: Final = ("same_host", "different_host")
@@ -16,13 +17,15 @@ class Request:
     """A request for hosts for some instances.
 
     ``placed`` has an entry per instance: the row of the host on which it holds a claim and stays,
-    or None. ``asked`` are the requested amounts per instance. ``group_counts`` has the number of
+    or None. ``asked`` are the requested amounts per instance, and ``resources`` those of custom
+    resource classes. ``group_counts`` has the number of
     members of the request's server group per row, including those just placed; ``rows_of`` the rows
     of hosts on which the instances that hints name hold claims.
     """
 
     spec: RequestSpec
     asked: Amounts
+    resources: Mapping[str, int]
     placed: Sequence[int | None]
     alternates: int
     group_counts: dict[int, int]
@@ -39,7 +42,15 @@ class Request:
         rows_of: Mapping[str, Sequence[int]] | None = None,
     ) -> Self:
         counts = {} if group_counts is None else group_counts
-        return cls(spec, asked_by(spec), placed, alternates, counts, rows_of or {})
+        return cls(
+            spec,
+            asked_by(spec),
+            resources_of(spec.flavor),
+            placed,
+            alternates,
+            counts,
+            rows_of or {},
+        )
 
     @property
     def unplaced(self) -> int:
@@ -58,6 +69,11 @@ class Request:
     def wants_topology(self) -> bool:
         """Whether the request needs exact CPUs, memory or devices of a host."""
         return self.spec.numa_topology is not None or bool(self.spec.pci_requests)
+
+    @property
+    def is_detailed(self) -> bool:
+        """Whether its claims have details: an exact topology, or custom resources."""
+        return self.wants_topology or bool(self.resources)
 
     def extra_specs(self) -> Mapping[str, str]:
         found: Mapping[str, str] = self.spec.flavor.extra_specs

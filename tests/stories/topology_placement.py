@@ -1,6 +1,6 @@
-"""Servers with NUMA cells, dedicated CPUs, huge pages and devices, told through HTTP.
+"""Servers with NUMA cells, dedicated CPUs, devices and custom resources, told through HTTP.
 
-The hosts have what ``INVENTORY`` says; a guest's file tells where it really is.
+The hosts have what ``INVENTORY`` and ``PROVIDERS`` say; a guest's file tells where it really is.
 """
 
 import collections
@@ -39,6 +39,16 @@ INVENTORY = {
     },
     "cell1-host2": {"numa_cells": [_numa_cell(0), _numa_cell(1)]},
 }
+PROVIDERS = """
+meta: {schema_version: '1.0'}
+providers:
+  - identification: {name: cell1-host2}
+    inventories:
+      additional:
+        - CUSTOM_LICENSE: {total: 2}
+    traits:
+      additional: [CUSTOM_LICENSED]
+"""
 PER_HOST = 12  # dedicated CPUs
 
 
@@ -118,3 +128,14 @@ def test_a_rescheduled_server_gets_cpus_of_its_new_host(cloud, boot):
     assert {server[HOST] for server in servers} == {"cell1-host2"}
     given = [cpu for server in servers for cpu in pinned(cloud, server)]
     assert len(set(given)) == PER_HOST
+
+
+def test_a_licence_is_counted_where_its_operator_has_written_it_down(cloud, boot):
+    licensed = {"resources:CUSTOM_LICENSE": "1", "trait:CUSTOM_LICENSED": "required"}
+    servers = cloud.wait(boot(licensed, count=2), "ACTIVE")
+    assert {server[HOST] for server in servers} == {"cell1-host2"}
+    (late,) = boot(licensed)
+    assert "not enough CUSTOM_LICENSE" in fault(cloud, late)
+    cloud.client.delete_server(servers[0]["id"])
+    cloud.wait_gone([servers[0]["id"]])
+    cloud.wait(boot(licensed), "ACTIVE")

@@ -25,6 +25,7 @@ ALLOWED = {
     "cmd/manage/host_removal.py": _OPERATOR,
     "cmd/manage/image.py": _OPERATOR,
     "cmd/manage/placement_explain.py": _OPERATOR,
+    "cmd/manage/placement_inventory.py": _OPERATOR,
     "cmd/manage/placement_lists.py": _OPERATOR,
     "cmd/manage/placement_request.py": _OPERATOR,
     "compute/leases.py": _ITS_HOST,

@@ -14,6 +14,7 @@ from roost.cmd.manage.deployment import Deployment
 from roost.cmd.manage.host_removal import remove_host
 from roost.cmd.manage.placement_audit import audit_placement, heal
 from roost.cmd.manage.placement_explain import explain
+from roost.cmd.manage.placement_inventory import inventory, traits
 from roost.cmd.manage.placement_lists import claims, hosts
 from roost.cmd.manage.placement_simulate import simulate
 
@@ -23,7 +24,11 @@ def placement() -> None:
     """Inspect and plan which hosts take which servers."""
 
 
-for _command in (explain, hosts, claims, audit_placement, heal, remove_host, simulate):
+_COMMANDS = (
+    *(explain, hosts, inventory, traits, claims),
+    *(audit_placement, heal, remove_host, simulate),
+)
+for _command in _COMMANDS:
     placement.add_command(_command)
 
 

@@ -29,6 +29,7 @@ from roost.objects import (
     NUMACell,
     PciAllocation,
     PciPool,
+    ResourceInventory,
     Selection,
     Vif,
 )
@@ -56,6 +57,7 @@ class HostResources:
     labels: tuple[str, ...] = ()
     numa_cells: tuple[NUMACell, ...] = ()
     pci_pools: tuple[PciPool, ...] = ()
+    inventories: tuple[ResourceInventory, ...] = ()
     cpu_info: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     booted_at: datetime.datetime | None = None
 

@@ -49,7 +49,7 @@ hosts = sa.Table(
     _amount("io_operations"),
     _amount("failed_builds"),
     sa.Column("host_ip", sa.String(64)),
-    # JSON: values that many hosts share; NUMA cells and PCI pools, if any; the host's metrics
+    # JSON: values that many hosts share; NUMA cells, PCI pools and inventories; the host's metrics
     sa.Column("profile", LongText, nullable=False),
     sa.Column("topology", LongText),
     sa.Column("metrics", LongText),
@@ -88,7 +88,7 @@ claims = sa.Table(
     _amount("pcpus"),
     _amount("memory_mb"),
     _amount("disk_gb"),
-    sa.Column("details", LongText),  # JSON: NUMA topology and PCI devices, if any
+    sa.Column("details", LongText),  # JSON: NUMA, PCI devices, custom resources
     sa.Column("state", sa.String(16), nullable=False),  # reserved, then confirmed by the host
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.UniqueConstraint("instance_uuid", "number"),

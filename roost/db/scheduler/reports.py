@@ -1,9 +1,10 @@
 """Reports of hosts: stored, and read back for the API's hypervisors."""
 
+import collections
 import datetime
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -13,9 +14,10 @@ from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.scheduler import models
 from roost.db.scheduler.cells import VERSION_HOLDS
+from roost.db.scheduler.claims import details_on
 from roost.db.scheduler.hosts import RESOURCES, touched
 from roost.db.types import database_now
-from roost.objects import HostReport, NUMACell, PciPool
+from roost.objects import HostReport, NUMACell, PciPool, ResourceInventory
 from roost.objects.base import version_at
 
 _HOSTS = models.hosts
@@ -143,7 +145,21 @@ def list_page(
         last = rows[-1]
         same = (_HOSTS.c.host == last["host"], _HOSTS.c.node > last["node"])
         rows = [*rows, *session.execute(statement.where(*same)).mappings()]
-    return [_as_report(row, up=is_up(row)) for row in rows]
+    reports = [_as_report(row, up=is_up(row)) for row in rows]
+    _count_resources(session, {row["id"]: one for row, one in zip(rows, reports, strict=True)})
+    return reports
+
+
+def _count_resources(session: Session, reports: Mapping[int, HostReport]) -> None:
+    """Set how much of each custom resource class is claimed."""
+    having = [host_id for host_id, report in reports.items() if report.inventories]
+    used: collections.Counter[tuple[int, str]] = collections.Counter()
+    for host_id, details in details_on(session, having) if having else ():
+        for name, amount in json.loads(details).get("resources", {}).items():
+            used[host_id, name] += amount
+    for host_id in having:
+        for one in reports[host_id].inventories:
+            one.used = used[host_id, one.resource_class]
 
 
 _COMPARED = ("description_digest", "enabled")
@@ -206,8 +222,8 @@ def _described(report: HostReport) -> dict[str, Any]:
     data = report.obj_to_primitive()["roost_object.data"]
     values["details"] = _json({name: data.get(name) for name in _FOR_OPERATORS})
     values["topology"] = None
-    if report.numa_cells or report.pci_pools:
-        parts = (report.numa_cells, report.pci_pools)
+    parts = (report.numa_cells, report.pci_pools, report.inventories)
+    if any(parts):
         values["topology"] = _json([[one.obj_to_primitive() for one in part] for part in parts])
     return values
 
@@ -221,7 +237,7 @@ def _digest(value: Any) -> str:
 
 
 def _as_report(row: sa.RowMapping, *, up: bool) -> HostReport:
-    cells, pools = json.loads(row["topology"]) if row["topology"] else ([], [])
+    cells, pools, inventories = json.loads(row["topology"] or "[[], [], []]")
     return HostReport.of(
         up=up,
         enabled=row["enabled"],
@@ -229,6 +245,7 @@ def _as_report(row: sa.RowMapping, *, up: bool) -> HostReport:
         metrics=json.loads(row["metrics"]) if row["metrics"] else {},
         numa_cells=[NUMACell.obj_from_primitive(cell) for cell in cells],
         pci_pools=[PciPool.obj_from_primitive(pool) for pool in pools],
+        inventories=[ResourceInventory.obj_from_primitive(inventory) for inventory in inventories],
         **{name: row[name] for name in _PLAIN},
         **{f"{name}_used": row[f"{name}_used"] for name in RESOURCES},
         **_for_operators(json.loads(row["details"] or "{}")),

@@ -18,11 +18,10 @@ from scipy import optimize, sparse
 
 from roost.scheduler.columns import Floats, Ints, Mask, Rows
 from roost.scheduler.drivers.filter import GreedyDriver
-from roost.scheduler.engine import Decision, Placement, take, undo
+from roost.scheduler.engine import Decision, Placement, hold, take, undo
 from roost.scheduler.hosts import HostColumns
 from roost.scheduler.ranking import REFUSED
 from roost.scheduler.request import Request
-from roost.scheduler.topology import HeldTopology, fit
 
 LOG = logging.getLogger(__name__)
 _AFFINITY: Final = "affinity"
@@ -73,12 +72,9 @@ class Trial:
         for at in np.flatnonzero(passing).tolist():
             row = self._rows[at]
             request.group_counts[row] = request.group_counts.get(row, 0) + 1
-            if request.wants_topology:
-                found = fit(
-                    request.spec.numa_topology, request.spec.pci_requests, hosts.topology[at]
-                )
-                if isinstance(found, HeldTopology):
-                    hosts.topology[at] = hosts.topology[at].taking(found)
+            held = hold(request, hosts.topology[at]) if request.is_detailed else None
+            if held is not None:
+                hosts.topology[at] = hosts.topology[at].taking(held)
         return bool(passing.any())
 
 

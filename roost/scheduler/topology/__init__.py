@@ -8,6 +8,6 @@ Pure functions without I/O; imports ``objects`` and below.
 """
 
 from roost.scheduler.topology.fitting import fit
-from roost.scheduler.topology.host import HeldTopology, HostTopology
+from roost.scheduler.topology.host import HeldTopology, HostTopology, Stock
 
-__all__ = ["HeldTopology", "HostTopology", "fit"]
+__all__ = ["HeldTopology", "HostTopology", "Stock", "fit"]

@@ -1,4 +1,4 @@
-"""NUMA cells and devices of a host: the free ones, and those that an instance holds.
+"""NUMA cells, devices and custom resources of a host: free, and those that an instance holds.
 
 ``HostTopology`` has the free ones, ``HeldTopology`` those of an instance, with conversions to
 versioned objects and to the JSON in claims.
@@ -6,10 +6,17 @@ versioned objects and to the JSON in claims.
 
 import dataclasses
 import json
-from collections.abc import Callable, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
-from roost.objects import InstanceNUMACell, InstanceNUMATopology, NUMACell, PciAllocation, PciPool
+from roost.objects import (
+    InstanceNUMACell,
+    InstanceNUMATopology,
+    NUMACell,
+    PciAllocation,
+    PciPool,
+    ResourceInventory,
+)
 from roost.scheduler.topology import numa, pci
 from roost.scheduler.topology.numa import FreeCell, HeldCell
 from roost.scheduler.topology.pci import FreePool, HeldDevices, PoolKey
@@ -27,20 +34,25 @@ class HeldTopology:
     cpu_policy: str = "shared"
     cpu_thread_policy: str = "prefer"
     devices: tuple[HeldDevices, ...] = ()
+    resources: tuple[tuple[str, int], ...] = ()
 
     @classmethod
     def of(
-        cls, numa: InstanceNUMATopology | None = None, pci: Sequence[PciAllocation] = ()
+        cls,
+        numa: InstanceNUMATopology | None = None,
+        pci: Sequence[PciAllocation] = (),
+        resources: Mapping[str, int] | None = None,
     ) -> Self:
         """Make the placement that these objects describe."""
         devices = tuple(_devices(allocation) for allocation in pci)
+        amounts = tuple((resources or {}).items())
         if numa is None:
-            return cls(devices=devices)
+            return cls(devices=devices, resources=amounts)
         cells = tuple(_cell({name: getattr(cell, name) for name in _CELL}) for cell in numa.cells)
-        return cls(cells, numa.cpu_policy, numa.cpu_thread_policy, devices)
+        return cls(cells, numa.cpu_policy, numa.cpu_thread_policy, devices, amounts)
 
     def __bool__(self) -> bool:
-        return bool(self.cells or self.devices)
+        return bool(self.cells or self.devices or self.resources)
 
     @property
     def numa(self) -> InstanceNUMATopology | None:
@@ -69,6 +81,8 @@ class HeldTopology:
             }
         if self.devices:
             said["pci"] = [_named(devices) for devices in self.devices]
+        if self.resources:
+            said["resources"] = dict(self.resources)
         return json.dumps(said, separators=(",", ":"))
 
     @classmethod
@@ -78,11 +92,12 @@ class HeldTopology:
         devices = tuple(
             HeldDevices(one["alias"], one["count"], _kind(one)) for one in said.get("pci", ())
         )
+        resources = tuple(said.get("resources", {}).items())
         numa = said.get("numa")
         if numa is None:
-            return cls(devices=devices)
+            return cls(devices=devices, resources=resources)
         cells = tuple(map(_cell, numa["cells"]))
-        return cls(cells, numa["cpu_policy"], numa["cpu_thread_policy"], devices)
+        return cls(cells, numa["cpu_policy"], numa["cpu_thread_policy"], devices, resources)
 
 
 _CELL = HeldCell._fields
@@ -125,17 +140,40 @@ def _named(devices: HeldDevices) -> dict[str, Any]:
     }
 
 
+class Stock(NamedTuple):
+    """What is free of a resource class; one instance gets from ``least`` to ``most``, in steps."""
+
+    free: int
+    least: int
+    most: int
+    step: int
+
+    def allows(self, amount: int) -> bool:
+        """Return whether one instance may have so much, if it is free."""
+        return self.least <= amount <= self.most and amount % self.step == 0
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostTopology:
-    """The free part of a host: immutable, so that trials have no effect on it."""
+    """The free part of a host: not to be changed, so that trials have no effect on it."""
 
     cells: tuple[FreeCell, ...]
     pools: tuple[FreePool, ...]
+    stocks: Mapping[str, Stock] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(cls, cells: Sequence[NUMACell], pools: Sequence[PciPool]) -> Self:
+    def of(
+        cls,
+        cells: Sequence[NUMACell],
+        pools: Sequence[PciPool],
+        inventories: Iterable[ResourceInventory] = (),
+    ) -> Self:
         """Return the topology of a host with everything free."""
-        return cls(tuple(map(FreeCell.of, cells)), pci.pools_of(pools))
+        stocks = {
+            one.resource_class: Stock(one.capacity, one.min_unit, one.max_unit, one.step_size)
+            for one in inventories
+        }
+        return cls(tuple(map(FreeCell.of, cells)), pci.pools_of(pools), stocks)
 
     @property
     def has_pci(self) -> bool:
@@ -161,4 +199,9 @@ class HostTopology:
             if part.host_cell in cells:
                 cell = cells[part.host_cell]
                 cells[cell.id] = change(cell, part, threads=held.cpu_thread_policy)
-        return type(self)(tuple(cells.values()), pci.recount(self.pools, held.devices, sign=sign))
+        stocks = dict(self.stocks)
+        for name, amount in held.resources:
+            if name in stocks:
+                stocks[name] = stocks[name]._replace(free=stocks[name].free + sign * amount)
+        pools = pci.recount(self.pools, held.devices, sign=sign)
+        return type(self)(tuple(cells.values()), pools, stocks)

@@ -42,6 +42,13 @@ def _rows(count, seconds):
             seconds=seconds,
         )
         yield row_of("NUMA, 4 pinned CPUs", count, alternates, spent)
+    for classes in (3, 30):
+        stocked, requests = fleet.in_memory(count, classes=classes), custom_resources(classes)
+        spent = meters.repeat(
+            lambda: _decide(driver, next(requests), stocked),  # noqa: B023
+            seconds=seconds,
+        )
+        yield row_of(f"{classes} custom resource classes", count, 0, spent)
     yield row_of("1,000 servers in one request", count, 2, _many(driver, hosts))
 
 
@@ -84,6 +91,12 @@ def pinning(alternates):
     numa = a_numa_topology({"pcpus": [0, 1, 2, 3], "memory_mb": 4096}, cpu_policy="dedicated")
     spec = a_spec(flavor=a_flavor(vcpus=4, memory_mb=4096), numa_topology=numa)
     return (Request.of(spec, alternates=alternates) for _ in itertools.count())
+
+
+def custom_resources(classes):
+    asked = {f"resources:CUSTOM_{at}": "1" for at in range(classes)}
+    specs = [a_spec(flavor=a_flavor(vcpus=1 + kind, extra_specs=asked)) for kind in range(4)]
+    return (Request.of(spec) for spec in itertools.cycle(specs))
 
 
 def row_of(name, count, alternates, spent):

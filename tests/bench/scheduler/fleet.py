@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from roost.db.scheduler import models
 from roost.db.scheduler.hosts import UNLIMITED, HostRow
-from roost.objects import NUMACell
+from roost.objects import NUMACell, ResourceInventory
 from roost.scheduler import table
 from roost.scheduler.hosts import HostColumns
 from tests.builders import CELL1, CELL2, a_flavor, a_spec, an_aggregate
@@ -19,19 +19,21 @@ ZONES = ("north", "south", "west")
 TRAIT = "HW_CPU_X86_AVX512F"
 PINNED = 24  # CPUs of a NUMA cell that are given to one instance each
 _ROOMY = 1000
+_MANY = 10**6
 _PROFILES = [
     json.dumps({"hypervisor_type": "QEMU", "hypervisor_version": 8002000, "traits": traits})
     for traits in ([], [TRAIT])
 ]
 
 
-def in_memory(count, *, pinning=False):
+def in_memory(count, *, pinning=False, classes=0):
     """Return half-full hosts of two cells and three zones, so large that no bench fills them.
 
     A third of them is in an aggregate with fast disks, a half has a trait. With ``pinning`` they
-    also have two NUMA cells of CPUs for instances of their own.
+    also have two NUMA cells of CPUs for instances of their own; with ``classes`` so many custom
+    resource classes.
     """
-    topology = _topology() if pinning else None
+    topology = _topology(pinning, classes) if pinning or classes else None
     hosts = HostColumns([_row(number, topology) for number in range(1, count + 1)])
     aggregates = [
         an_aggregate(
@@ -127,7 +129,7 @@ def _used(number, sizes):
     return [int(size * share) for size in sizes]
 
 
-def _topology():
+def _topology(pinning, classes):
     cells = [
         NUMACell.of(
             id=at,
@@ -135,9 +137,14 @@ def _topology():
             pcpus=list(range(at * PINNED, (at + 1) * PINNED)),
             memory_mb=_ROOMY * MEMORY // 2,
         )
-        for at in range(2)
+        for at in range(2 if pinning else 0)
     ]
-    return json.dumps([[cell.obj_to_primitive() for cell in cells], []])
+    inventories = [
+        ResourceInventory.of(resource_class=f"CUSTOM_{at}", total=_MANY, max_unit=_MANY)
+        for at in range(classes)
+    ]
+    parts = (cells, [], inventories)
+    return json.dumps([[one.obj_to_primitive() for one in part] for part in parts])
 
 
 def _name(number):

@@ -1,11 +1,14 @@
 """A host's own view of what it has and what is taken."""
 
+import dataclasses
 import threading
 
 import pytest
 
 from roost import conf, exception
 from roost.compute.host_report import Amounts, HostSettings
+from roost.compute.provider_config import Provider
+from roost.objects import ResourceInventory
 from tests.builders import CELL1, a_flavor, an_image, an_instance
 
 
@@ -34,6 +37,23 @@ def test_what_does_not_fit_is_refused_by_resource(tracker, too_big, resource, as
         tracker.claim(sized(**too_big))
     assert refused.value.details == {"resource": resource, "asked": asked, "free": free}
     assert tracker.claims == {}
+
+
+def test_custom_resources_are_counted_by_the_files_of_the_operator(rig, tracker):
+    license_ = ResourceInventory.of(resource_class="CUSTOM_LICENSE", total=2, max_unit=2)
+    provider = Provider((license_,), ("CUSTOM_LICENSED",))
+    tracker._settings = dataclasses.replace(tracker._settings, provider=provider)
+    two = sized(vcpus=1, root_gb=1, extra_specs={"resources:CUSTOM_LICENSE": "2"})
+    tracker.claim(two)
+    tracker.built(two.uuid)
+    with pytest.raises(exception.NoCapacity, match="CUSTOM_LICENSE: 2 requested, 0 free"):
+        tracker.claim(sized(vcpus=1, root_gb=1, extra_specs=two.flavor.extra_specs))
+    report = tracker.report()
+    assert [one.resource_class for one in report.inventories] == ["CUSTOM_LICENSE"]
+    assert "CUSTOM_LICENSED" in report.traits
+    assert [(p.instance_uuid, p.resources) for p in report.places] == [
+        (two.uuid, {"CUSTOM_LICENSE": 2})
+    ]
 
 
 def test_an_instance_may_take_the_last_of_everything(tracker):

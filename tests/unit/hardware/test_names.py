@@ -99,7 +99,7 @@ def test_a_value_that_cannot_be_is_refused(name, value):
         ("hw:cpu_realtime", "yes"),
         ("hw:mem_encryption", "True"),
         ("quota:cpu_shares_level", "high"),
-        ("resources:CUSTOM_GPU", "1"),
+        ("resources:SRIOV_NET_VF", "1"),
         ("resources:MEMORY_MB", "512"),
         ("resources:VGPU", "1"),
         ("resources1:VGPU", "1"),

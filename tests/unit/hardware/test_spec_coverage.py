@@ -122,7 +122,7 @@ _LETTERS = {
     "LITERAL": chr,
     "ANY": lambda _value: "x",
     "NOT_LITERAL": lambda _value: "1",
-    "ASSERT_NOT": lambda _value: "CUSTOM_FPGA",
+    "ASSERT_NOT": lambda _value: "SRIOV_NET_VF",
 }
 
 

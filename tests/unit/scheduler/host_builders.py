@@ -38,12 +38,12 @@ def amounts(**some):
     return tuple(some.get(name, 0) for name in RESOURCES)
 
 
-def a_row(host="h1", *, used=None, net=None, metrics=None, topology=None, **values):
+def a_row(host="h1", *, used=None, net=None, metrics=None, topology=None, inventories=(), **values):
     """A host; sizes, and what its profile has, may be named among the values."""
     sizes = {name: values.pop(name, size) for name, size in SIZES.items()}
     profile = {name: values.pop(name) for name in PROFILE if name in values}
     cells, pools = topology or ((), ())
-    parts = [[one.obj_to_primitive() for one in part] for part in (cells, pools)]
+    parts = [[one.obj_to_primitive() for one in part] for part in (cells, pools, inventories)]
     return HostRow(
         **{
             "id": next(_ids),
@@ -60,7 +60,7 @@ def a_row(host="h1", *, used=None, net=None, metrics=None, topology=None, **valu
             "ratios": (1.0,) * len(RESOURCES),
             "used": used if isinstance(used, tuple) else amounts(**(used or {})),
             "profile": json.dumps(profile),
-            "topology": json.dumps(parts) if topology else None,
+            "topology": json.dumps(parts) if any(parts) else None,
             "metrics": json.dumps(metrics) if metrics else None,
         }
         | values

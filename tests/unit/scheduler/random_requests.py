@@ -2,7 +2,7 @@
 
 import random
 
-from roost.objects import Locality
+from roost.objects import Locality, ResourceInventory
 from tests.builders import (
     CELL1,
     CELL2,
@@ -45,6 +45,7 @@ EXTRA_SPECS = {
     "capabilities:free_ram_mb": [">= 3"],
     "capabilities:host": ["<in> 1"],
     "trait:A": ["required", "forbidden"],
+    "resources:CUSTOM_A": ["1", "2", "5"],
 }
 PROPERTIES = {
     "os_distro": ["debian"],
@@ -62,6 +63,7 @@ HINTS = {
 }
 POLICIES = ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity")
 TOPOLOGIES = (None, ([a_numa_cell()], [a_pci_pool()]), ([a_numa_cell(0), a_numa_cell(1)], []))
+INVENTORIES = (ResourceInventory.of(resource_class="CUSTOM_A", total=3, max_unit=2),)
 SIZES = ("vcpus", "pcpus", "memory_mb", "disk_gb")
 
 
@@ -113,6 +115,7 @@ def _row(chance, name):
         labels=chance.some(["rack1", "rack2"]),
         metrics=chance.some_of({"cpu": [0.5, 90.0], "net": [1.0]}, likely=0.7),
         topology=chance.choice(TOPOLOGIES),
+        inventories=chance.some(INVENTORIES),
     )
 
 

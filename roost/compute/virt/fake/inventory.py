@@ -39,6 +39,7 @@ users                    simulated number of logged-in users, if there is a ``lo
 metrics                  simulated measurements: numbers by name
 numa_cells               the fields of :class:`roost.objects.NUMACell`
 pci_pools                the fields of :class:`roost.objects.PciPool`
+inventories              the fields of :class:`roost.objects.ResourceInventory`
 =======================  =======================================================================
 """
 
@@ -54,7 +55,7 @@ from jsonschema import exceptions as schema_exceptions
 
 from roost import exception
 from roost.compute.virt.driver import HostResources, Load
-from roost.objects import NUMACell, PciPool
+from roost.objects import NUMACell, PciPool, ResourceInventory
 
 ALL_OTHERS: Final = "*"
 _SOME: Final = {"type": "integer", "minimum": 0}
@@ -108,6 +109,18 @@ _HOST: Final = _object(
                     "siblings": {"type": "array", "items": _NUMBERS},
                     "page_counts": {"type": "object", "additionalProperties": _SOME},
                     "socket": _SOME,
+                },
+            ),
+        },
+        "inventories": {
+            "type": "array",
+            "items": _object(
+                ["resource_class", "total", "max_unit"],
+                {
+                    "resource_class": _TEXT,
+                    **dict.fromkeys(("total", "reserved"), _SOME),
+                    **dict.fromkeys(("min_unit", "max_unit", "step_size"), _ONE_OR_MORE),
+                    "allocation_ratio": {"type": "number", "exclusiveMinimum": 0},
                 },
             ),
         },
@@ -169,6 +182,7 @@ class Inventory:
             cpu_info=dict(given.get("cpu_info", {})),
             booted_at=_time(given.get("booted_at")),
             pci_pools=tuple(PciPool.of(**one) for one in given.get("pci_pools", [])),
+            inventories=tuple(ResourceInventory.of(**one) for one in given.get("inventories", [])),
         )
 
 

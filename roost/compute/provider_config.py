@@ -1,0 +1,151 @@
+"""Inventories and traits of hosts that operators write: files in OpenStack's documented format.
+
+See "Managing Resource Providers Using Config Files" in the documentation of Nova, whose files these
+are: schema version 1.x, a list of providers, each of which is a node.
+"""
+
+import dataclasses
+import pathlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import jsonschema
+import yaml
+
+from roost import exception
+from roost.objects import ResourceInventory
+from roost.objects.host import uuid_of_node
+
+THIS_NODE: Final = "$COMPUTE_NODE"
+_NAMES: Final = "^CUSTOM_[A-Z0-9_]{1,248}$"
+_COUNT: Final = {"type": "integer", "minimum": 0}
+_ONE_OR_MORE: Final = {"type": "integer", "minimum": 1}
+
+
+def _object(required: list[str], properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": required,
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+_INVENTORY: Final = _object(
+    ["total"],
+    {
+        "total": _COUNT,
+        "reserved": _COUNT,
+        "min_unit": _ONE_OR_MORE,
+        "max_unit": _ONE_OR_MORE,
+        "step_size": _ONE_OR_MORE,
+        "allocation_ratio": {"type": "number", "exclusiveMinimum": 0},
+    },
+)
+_BY_CLASS: Final = {
+    "type": "object",
+    "propertyNames": {"pattern": _NAMES},
+    "additionalProperties": _INVENTORY,
+    "minProperties": 1,
+}
+_TRAITS: Final = {"type": "array", "items": {"type": "string", "pattern": _NAMES}}
+_TEXT: Final = {"type": "string", "minLength": 1}
+_PROVIDER: Final = _object(
+    ["identification"],
+    {
+        "identification": {
+            **_object([], {"uuid": _TEXT, "name": _TEXT}),
+            "minProperties": 1,
+            "maxProperties": 1,
+        },
+        "inventories": _object([], {"additional": {"type": "array", "items": _BY_CLASS}}),
+        "traits": _object([], {"additional": _TRAITS}),
+    },
+)
+_FILE: Final = _object(
+    ["meta", "providers"],
+    {
+        "meta": {
+            "type": "object",
+            "required": ["schema_version"],
+            "properties": {"schema_version": {"type": "string", "pattern": r"^1\.[0-9]+$"}},
+        },
+        "providers": {"type": "array", "items": _PROVIDER},
+    },
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Provider:
+    """What the files add to a node."""
+
+    inventories: tuple[ResourceInventory, ...] = ()
+    traits: tuple[str, ...] = ()
+
+
+def read(folder: str, *, host: str, node: str) -> Provider:
+    """Read what the files of a folder add to a node; a folder that is not there adds nothing.
+
+    :raises roost.exception.Invalid: with the file, the line and what is wrong there
+    """
+    inventories: dict[str, ResourceInventory] = {}
+    traits: set[str] = set()
+    for path in sorted(pathlib.Path(folder).glob("*.yaml")):
+        for provider in _providers(path):
+            if not _is_of(provider["identification"], host, node):
+                continue
+            for one in _inventories(path, provider):
+                if one.resource_class in inventories:
+                    raise exception.Invalid(
+                        f"{path}: {one.resource_class} of {node} is defined before: name it once."
+                    )
+                inventories[one.resource_class] = one
+            traits.update(provider.get("traits", {}).get("additional", ()))
+    return Provider(tuple(inventories.values()), tuple(sorted(traits)))
+
+
+def _providers(path: pathlib.Path) -> list[dict[str, Any]]:
+    text = path.read_text()
+    try:
+        contents = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise exception.Invalid(f"{path}: {error}") from error
+    validator = jsonschema.Draft202012Validator(_FILE)
+    wrong = jsonschema.exceptions.best_match(validator.iter_errors(contents))
+    if wrong is not None:
+        line = _line(yaml.compose(text), wrong.absolute_path)
+        raise exception.Invalid(f"{path}, line {line}: {wrong.message}")
+    found: list[dict[str, Any]] = contents["providers"]
+    return found
+
+
+def _line(node: yaml.Node | None, keys: Sequence[str | int]) -> int:
+    """Return the line of what the keys lead to, or of the last of them that is there."""
+    line = 1
+    for key in keys:
+        if isinstance(node, yaml.SequenceNode):
+            node = node.value[key]
+        elif isinstance(node, yaml.MappingNode):
+            node = next(value for name, value in node.value if name.value == key)
+        line = node.start_mark.line + 1 if node is not None else line
+    return line
+
+
+def _is_of(identification: Mapping[str, str], host: str, node: str) -> bool:
+    if "name" in identification:
+        return identification["name"] == node
+    return identification["uuid"] in (THIS_NODE, uuid_of_node(host, node))
+
+
+def _inventories(path: pathlib.Path, provider: Mapping[str, Any]) -> Iterator[ResourceInventory]:
+    for by_class in provider.get("inventories", {}).get("additional", ()):
+        for name, values in by_class.items():
+            one = ResourceInventory.of(
+                resource_class=name, **{"max_unit": max(1, values["total"])} | values
+            )
+            if one.reserved > one.total or one.min_unit > one.max_unit:
+                raise exception.Invalid(
+                    f"{path}: {name} cannot have {one.reserved} of {one.total} reserved, and at"
+                    f" least {one.min_unit} and at most {one.max_unit} for each server."
+                )
+            yield one
