@@ -4,6 +4,7 @@ from roost import concurrency
 
 concurrency.select()
 
+import functools
 import logging
 import pathlib
 from typing import Final
@@ -16,6 +17,7 @@ from roost.cmd._daemon import Daemon, Periodic, RpcServer
 from roost.cmd._waiting import StartupCheck
 from roost.compute import host as compute_host
 from roost.compute import task_queues
+from roost.compute.collectors import Collectors
 from roost.compute.config_drive import ConfigDrives
 from roost.compute.host import Host
 from roost.compute.host_identity import HostIdentity
@@ -78,6 +80,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         on_start=[
             StartupCheck("the state path", take_state_path),
             StartupCheck("the reply queue", bus.expect_replies),
+            StartupCheck("the collectors", manager.ask_collectors),
             StartupCheck("a cell-conductor", manager.start),
         ],
         servers=[
@@ -91,6 +94,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
             Periodic(WATCH, manager.watch, "builds left behind"),
             Periodic(manager.renewal_pause, manager.renew_leases, "leases"),
             Periodic(manager.fencing_pause, manager.fence, "fencing"),
+            *_collecting(manager),
             *_following(manager),
             *_reconciling(conf, manager),
             *_healing(conf, manager),
@@ -101,6 +105,14 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         closing=[manager, group, scheduler_bus, bus],
     )
     return daemon
+
+
+def _collecting(manager: ComputeManager) -> list[Periodic]:
+    """Ask each collector on its own interval."""
+    return [
+        Periodic(seconds, functools.partial(manager.ask_collectors, name), f"collector {name}")
+        for name, seconds in manager.collector_intervals().items()
+    ]
 
 
 def _following(manager: ComputeManager) -> list[Periodic]:
@@ -132,9 +144,11 @@ def _manager(
     state: HostIdentity,
 ) -> ComputeManager:
     virt = compute_host.load_virt(conf)
+    collectors = Collectors.from_conf(conf, node=virt.resources().node)
     tracker = ResourceTracker(
         virt,
-        settings=HostSettings.from_conf(conf, node=virt.resources().node),
+        settings=HostSettings.from_conf(conf),
+        collectors=collectors,
         on_change=lambda: reporter.changed(),  # noqa: PLW0108 - each needs the other; this is later
     )
     reporter = Reporter(

@@ -14,8 +14,6 @@ from typing import Any, Final, NamedTuple, Self
 from oslo_config import cfg
 
 from roost import exception
-from roost.compute import provider_config
-from roost.compute.provider_config import Provider
 from roost.compute.virt.driver import GuestPlacement, HostResources, Load
 from roost.objects import (
     HostReport,
@@ -97,7 +95,6 @@ def check(
     *,
     others: Sequence[Share],
     has: HostResources,
-    inventories: Sequence[ResourceInventory] = (),
     limit: Amounts,
 ) -> None:
     """Make sure that a share is free beside those of other instances.
@@ -110,7 +107,7 @@ def check(
     _check_amounts(host, wanted.amounts, used=total(others), limit=limit)
     _check_pinning(host, wanted.placement, others=others, has=has)
     _check_devices(host, wanted.placement.pci, others=others, pools=has.pci_pools)
-    _check_resources(host, wanted.resources, others=others, inventories=inventories)
+    _check_resources(host, wanted.resources, others=others, inventories=has.inventories)
 
 
 def _check_amounts(host: str, asked: Amounts, *, used: Amounts, limit: Amounts) -> None:
@@ -211,15 +208,9 @@ class HostSettings:
     ratios: Amounts
     host_ip: str | None = None
     labels: tuple[str, ...] = ()
-    provider: Provider = dataclasses.field(default_factory=Provider)
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts, *, node: str | None = None) -> Self:
-        """Read them from the options, and from the files of ``provider_config_location``.
-
-        :param node: the name of the node by its hypervisor; None: that of the host
-        :raises roost.exception.Invalid: for a file that is wrong
-        """
+    def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
         group = conf.compute
         return cls(
             host=conf.host,
@@ -236,15 +227,7 @@ class HostSettings:
             ),
             host_ip=group.host_ip,
             labels=tuple(group.labels),
-            provider=provider_config.read(
-                group.provider_config_location, host=conf.host, node=node or conf.host
-            ),
         )
-
-    def inventories(self, has: HostResources) -> list[ResourceInventory]:
-        """Return the inventories of the node by its driver, and those that the operator adds."""
-        both = (*has.inventories, *self.provider.inventories)
-        return list({one.resource_class: one for one in both}.values())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -290,8 +273,8 @@ def compose(
         up=True,
         host_ip=settings.host_ip,
         labels=sorted({*settings.labels, *has.labels}),
-        traits=sorted({*has.traits, *able, *settings.provider.traits}),
-        inventories=settings.inventories(has),
+        traits=sorted({*has.traits, *able}),
+        inventories=list(has.inventories),
         metrics=dict(metrics),
         load_average=list(load.averages) if load else [],
         users=load.users if load else 0,

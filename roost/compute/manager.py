@@ -146,6 +146,14 @@ class ComputeManager:
         """Whether the driver reports guest events, so that :meth:`follow` is needed."""
         return isinstance(self._host.virt, ReportsGuestEvents)
 
+    def collector_intervals(self) -> dict[str, float]:
+        """Return how often each collector is to be asked, in seconds."""
+        return self._host.tracker.collectors.intervals()
+
+    def ask_collectors(self, *names: str) -> None:
+        """Ask these collectors, or all, what the host has; call it at start and periodically."""
+        self._host.tracker.ask_collectors(names or self.collector_intervals())
+
     def heartbeat(self) -> None:
         """Report to the cell that this host is alive; call it periodically.
 

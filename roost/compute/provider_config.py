@@ -7,12 +7,14 @@ are: schema version 1.x, a list of providers, each of which is a node.
 import dataclasses
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import jsonschema
 import yaml
+from oslo_config import cfg
 
 from roost import exception
+from roost.compute.collectors import Collected
 from roost.objects import ResourceInventory
 from roost.objects.host import uuid_of_node
 
@@ -76,14 +78,29 @@ _FILE: Final = _object(
 
 
 @dataclasses.dataclass(frozen=True)
-class Provider:
-    """What the files add to a node."""
+class ProviderFiles:
+    """The collector of what the files of ``[compute] provider_config_location`` add to a node."""
 
-    inventories: tuple[ResourceInventory, ...] = ()
-    traits: tuple[str, ...] = ()
+    folder: str
+    host: str
+    node: str
+    interval: float = 60.0
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts, *, node: str) -> Self:
+        """Make one, and read the files.
+
+        :raises roost.exception.Invalid: for a file that is wrong
+        """
+        files = cls(conf.compute.provider_config_location, conf.host, node)
+        files.collect()
+        return files
+
+    def collect(self) -> Collected:
+        return read(self.folder, host=self.host, node=self.node)
 
 
-def read(folder: str, *, host: str, node: str) -> Provider:
+def read(folder: str, *, host: str, node: str) -> Collected:
     """Read what the files of a folder add to a node; a folder that is not there adds nothing.
 
     :raises roost.exception.Invalid: with the file, the line and what is wrong there
@@ -101,7 +118,7 @@ def read(folder: str, *, host: str, node: str) -> Provider:
                     )
                 inventories[one.resource_class] = one
             traits.update(provider.get("traits", {}).get("additional", ()))
-    return Provider(tuple(inventories.values()), tuple(sorted(traits)))
+    return Collected(tuple(inventories.values()), tuple(sorted(traits)))
 
 
 def _providers(path: pathlib.Path) -> list[dict[str, Any]]:

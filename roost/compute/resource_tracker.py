@@ -32,6 +32,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from roost import exception, states
+from roost.compute.collectors import NO_COLLECTORS, Collectors
 from roost.compute.host_report import (
     NOTHING,
     Contents,
@@ -76,14 +77,21 @@ class ResourceTracker:
     """Tracks the claims on one host; thread-safe.
 
     :param on_change: called, without arguments, when the report changes
+    :param collectors: what the host has beside what its driver reports
     """
 
     def __init__(
-        self, driver: VirtDriver, *, settings: HostSettings, on_change: Callable[[], object]
+        self,
+        driver: VirtDriver,
+        *,
+        settings: HostSettings,
+        on_change: Callable[[], object],
+        collectors: Collectors = NO_COLLECTORS,
     ) -> None:
         self._driver = driver
         self._settings = settings
         self._on_change = on_change
+        self.collectors = collectors
         self._lock = threading.Lock()
         self._entries: dict[str, _Entry] = {}
         self._operations: collections.Counter[str] = collections.Counter()
@@ -104,6 +112,12 @@ class ResourceTracker:
         """Note which cell this host is in."""
         if cell_uuid != self._cell_uuid:
             self._cell_uuid = cell_uuid
+            self._on_change()
+
+    def ask_collectors(self, names: Iterable[str]) -> None:
+        """Ask these collectors again, and report what is new."""
+        news = [name for name in names if self.collectors.ask(name)]
+        if news:
             self._on_change()
 
     def set_enabled(self, enabled: bool, *, version: int) -> None:
@@ -148,7 +162,7 @@ class ResourceTracker:
         :raises roost.exception.NoCapacity: with ``resource``, ``asked`` and ``free`` as details
         """
         wanted = share_of(instance, GuestPlacement.of(selection or instance))
-        has = self._driver.resources()
+        has = self.collectors.added_to(self._driver.resources())
         limit = most(
             has,
             reserved=self._settings.reserved,
@@ -162,7 +176,6 @@ class ResourceTracker:
                 wanted,
                 others=others,
                 has=has,
-                inventories=self._settings.inventories(has),
                 limit=limit,
             )
             stage = Stage.ARRIVING if arriving else Stage.BUILDING
@@ -258,9 +271,9 @@ class ResourceTracker:
         return compose(
             self._contents(),
             settings=self._settings,
-            has=self._driver.resources(),
+            has=self.collectors.added_to(self._driver.resources()),
             able=traits_of(self._driver),
-            metrics=self._metrics(),
+            metrics={**self._metrics(), **self.collectors.metrics()},
             load=self._load(),
             cell_uuid=self._cell_uuid,
             enabled=latest.enabled,

@@ -21,6 +21,12 @@ OPTIONS = [
         help="Labels of this host, such as racks, storage pools and physical networks: networks"
         " (and later volumes) may require them, see [network] local_networks.",
     ),
+    cfg.ListOpt(
+        "collectors",
+        default=["provider_config"],
+        help="The plug-ins that say what this host has beside what its hypervisor reports: entry"
+        " points of roost.collectors, doc/resource_classes.",
+    ),
     cfg.StrOpt(
         "provider_config_location",
         default="/etc/roost/provider_config/",

@@ -5,9 +5,10 @@ import textwrap
 import pytest
 
 from roost import conf, exception
-from roost.compute.host_report import HostSettings
+from roost.compute.collectors import Collectors
 from roost.compute.provider_config import read
 from roost.objects.host import uuid_of_node
+from tests.unit.compute.conftest import RESOURCES
 
 DOCUMENTED = """
     meta:
@@ -93,8 +94,14 @@ def test_what_is_wrong_is_told_with_file_and_line(write, found, before, after, r
         found()
 
 
-def test_the_folder_is_an_option(write, tmp_path):
+def test_the_files_are_read_by_a_collector_which_does_not_start_with_a_wrong_one(write, tmp_path):
     write(DOCUMENTED.format(identification="uuid: $COMPUTE_NODE"))
-    options = {"provider_config_location": str(tmp_path)}
-    settings = HostSettings.from_conf(conf.of({"compute": options}))
-    assert [one.total for one in settings.provider.inventories] == [100]
+    options = conf.of({"compute": {"provider_config_location": str(tmp_path)}})
+    collectors = Collectors.from_conf(options, node="n1")
+    assert collectors.ask("provider_config")
+    assert [one.total for one in collectors.added_to(RESOURCES).inventories] == [100]
+    write(DOCUMENTED.format(identification="name: n1").replace("100", "-1"))
+    assert not collectors.ask("provider_config")
+    assert [one.total for one in collectors.added_to(RESOURCES).inventories] == [100]
+    with pytest.raises(exception.Invalid, match=r"a\.yaml, line 10"):
+        Collectors.from_conf(options, node="n1")

@@ -1,15 +1,26 @@
 """A host's own view of what it has and what is taken."""
 
-import dataclasses
 import threading
 
 import pytest
 
 from roost import conf, exception
+from roost.compute.collectors import Collected, Collectors
 from roost.compute.host_report import Amounts, HostSettings
-from roost.compute.provider_config import Provider
 from roost.objects import ResourceInventory
 from tests.builders import CELL1, a_flavor, an_image, an_instance
+
+
+class Answers:
+    """A collector that gives these answers, and then the last of them again and again."""
+
+    interval = 60.0
+
+    def __init__(self, answers):
+        self.answers = answers
+
+    def collect(self):
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
 def sized(**values):
@@ -41,8 +52,12 @@ def test_what_does_not_fit_is_refused_by_resource(tracker, too_big, resource, as
 
 def test_custom_resources_are_counted_by_the_files_of_the_operator(rig, tracker):
     license_ = ResourceInventory.of(resource_class="CUSTOM_LICENSE", total=2, max_unit=2)
-    provider = Provider((license_,), ("CUSTOM_LICENSED",))
-    tracker._settings = dataclasses.replace(tracker._settings, provider=provider)
+    files = Answers([Collected((license_,), ("CUSTOM_LICENSED",))])
+    tracker.collectors = Collectors({"files": files})
+    tracker.ask_collectors(["files"])
+    assert rig.reporter.changes == 1
+    tracker.ask_collectors(["files"])
+    assert rig.reporter.changes == 1
     two = sized(vcpus=1, root_gb=1, extra_specs={"resources:CUSTOM_LICENSE": "2"})
     tracker.claim(two)
     tracker.built(two.uuid)

@@ -1,0 +1,178 @@
+"""Collectors: plug-ins that say what a host has beside what its hypervisor reports.
+
+A collector is an entry point of ``roost.collectors``. It is asked again and again, each in a thread
+of its own, so one that hangs or fails affects no other, and what it said last stays. What it says
+goes to the schedulers with the host's next report.
+"""
+
+import dataclasses
+import logging
+import math
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent import futures
+from typing import Any, Final, Protocol, Self
+
+from oslo_config import cfg
+
+from roost import concurrency, exception, plugins
+from roost.compute.virt.driver import HostResources
+from roost.objects import ResourceInventory
+
+LOG = logging.getLogger(__name__)
+GROUP: Final = "roost.collectors"
+_NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{0,254}")
+_PATIENCE: Final = 10.0  # seconds for one answer
+_FRESH: Final = 3  # intervals after which a measurement is too old to be reported
+
+
+@dataclasses.dataclass(frozen=True)
+class Collected:
+    """What a collector has found: the same terms as in a HostReport."""
+
+    inventories: tuple[ResourceInventory, ...] = ()
+    traits: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
+
+
+class HostCollector(Protocol):
+    """Finds out something about a host.
+
+    :ivar interval: seconds from one answer to the next question
+    """
+
+    interval: float
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts, *, node: str) -> Self:
+        """Make one for a node, from options.
+
+        :raises roost.exception.Invalid: when it cannot work; the daemon does not start then
+        """
+
+    def collect(self) -> Collected:
+        """Return what there is now; it may take up to ten seconds.
+
+        :raises Exception: when it cannot be found out now: the last answer stays
+        """
+
+
+class _Asked:
+    """A collector with its last answer."""
+
+    def __init__(self, name: str, collector: HostCollector, clock: Callable[[], float]) -> None:
+        self.name = name
+        self.collector = collector
+        self.answer = Collected()
+        self._clock = clock
+        self._answered_at: float | None = None
+        self._running: futures.Future[Collected] | None = None
+
+    def ask(self) -> bool:
+        """Ask it, unless it has not answered the last time; return whether the answer is new."""
+        if self._running is None:
+            self._running = concurrency.abandonable(
+                self.collector.collect, name=f"roost-collector-{self.name}"
+            )
+        try:
+            found = self._running.result(timeout=_PATIENCE)
+            _check(found)
+        except futures.TimeoutError:
+            LOG.warning("the collector %s does not answer; its last answer stays", self.name)
+            return False
+        except exception.RoostError as error:
+            LOG.warning("the collector %s failed; its last answer stays: %s",
+                        self.name, error.message)  # fmt: skip
+        except Exception:
+            LOG.exception("the collector %s failed; its last answer stays", self.name)
+        else:
+            before, self.answer, self._answered_at = self.answer, found, self._clock()
+            self._running = None
+            return found != before
+        self._running = None
+        return False
+
+    @property
+    def is_fresh(self) -> bool:
+        if self._answered_at is None:
+            return False
+        return self._clock() - self._answered_at <= _FRESH * self.collector.interval + _PATIENCE
+
+
+class Collectors:
+    """The collectors of a host, by name; thread-safe, if each is asked by one thread at a time."""
+
+    def __init__(
+        self, by_name: Mapping[str, HostCollector], *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._asked = {name: _Asked(name, one, clock) for name, one in by_name.items()}
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts, *, node: str) -> Self:
+        """Load those that ``[compute] collectors`` names.
+
+        :raises roost.exception.Invalid: when one does not exist, or cannot work
+        """
+        found = {}
+        for name in conf.compute.collectors:
+            plugin = plugins.find(GROUP, name, option="[compute] collectors")
+            found[name] = plugin.from_conf(conf, node=node)
+        return cls(found)
+
+    def intervals(self) -> dict[str, float]:
+        """Return how often each is to be asked, in seconds."""
+        return {name: one.collector.interval for name, one in self._asked.items()}
+
+    def ask(self, name: str) -> bool:
+        """Ask a collector; return whether its answer is another one than before."""
+        return self._asked[name].ask()
+
+    def added_to(self, has: HostResources) -> HostResources:
+        """Return the resources of a node with all that collectors have found.
+
+        Of two inventories of one class the later collector's counts, and the hypervisor's least.
+        """
+        answers = [one.answer for one in self._asked.values()]
+        both = [*has.inventories, *(one for each in answers for one in each.inventories)]
+        return dataclasses.replace(
+            has,
+            inventories=tuple({one.resource_class: one for one in both}.values()),
+            traits=(*has.traits, *(trait for each in answers for trait in each.traits)),
+            labels=(*has.labels, *(label for each in answers for label in each.labels)),
+        )
+
+    def metrics(self) -> dict[str, float]:
+        """Return the measurements that are not too old."""
+        return dict(self._measured())
+
+    def _measured(self) -> Iterator[tuple[str, float]]:
+        for one in self._asked.values():
+            if one.is_fresh:
+                yield from one.answer.metrics.items()
+
+
+NO_COLLECTORS: Final = Collectors({})
+
+
+def _check(found: Any) -> None:
+    """Make sure that an answer may go to the schedulers.
+
+    :raises roost.exception.Invalid: naming what is wrong with it
+    """
+    if not isinstance(found, Collected):
+        raise exception.Invalid(f"it answered {type(found).__name__}, not Collected")
+    _check_names([*(one.resource_class for one in found.inventories), *found.traits])
+    for one in found.inventories:
+        if min(one.total, one.reserved) < 0 or min(one.min_unit, one.step_size) < 1:
+            raise exception.Invalid(f"the inventory of {one.resource_class} has impossible numbers")
+    wrong = [name for name, value in found.metrics.items() if not math.isfinite(value)]
+    if wrong:
+        raise exception.Invalid(f"the metric {wrong[0]} is no number")
+
+
+def _check_names(names: Sequence[str]) -> None:
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise exception.Invalid(f"{name!r} is no name of a resource class or a trait")

@@ -1,0 +1,120 @@
+"""Collectors: what a host has beside what its hypervisor reports, and collectors that misbehave."""
+
+import math
+import threading
+
+import pytest
+
+from roost import conf, exception
+from roost.compute import collectors as module
+from roost.compute.collectors import Collected, Collectors
+from roost.objects import ResourceInventory
+from tests.unit.compute.conftest import RESOURCES
+
+FPGA = ResourceInventory.of(resource_class="CUSTOM_FPGA", total=4, max_unit=4)
+FOUND = Collected((FPGA,), ("CUSTOM_FAST",), ("rack7",), {"heat": 21.5})
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+class Collector:
+    interval = 10.0
+
+    def __init__(self):
+        self.answer = lambda: FOUND
+
+    def collect(self):
+        return self.answer()
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def collector():
+    return Collector()
+
+
+@pytest.fixture
+def asked(collector, clock):
+    """The collectors of a host, of which one has answered."""
+    asked = Collectors({"mine": collector}, clock=clock)
+    assert asked.ask("mine")
+    return asked
+
+
+def what(collectors):
+    has = collectors.added_to(RESOURCES)
+    return Collected(has.inventories, has.traits, has.labels, collectors.metrics())
+
+
+def test_what_a_collector_finds_the_host_has(asked):
+    assert what(asked) == FOUND
+
+
+def test_the_same_answer_again_is_no_news(asked):
+    assert not asked.ask("mine")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda: 1 / 0,
+        lambda: None,
+        lambda: Collected((ResourceInventory.of(resource_class="X", total=-1, max_unit=1),)),
+        lambda: Collected((ResourceInventory.of(resource_class="gpu", total=1, max_unit=1),)),
+        lambda: Collected(traits=("fast",)),
+        lambda: Collected(metrics={"heat": math.nan}),
+    ],
+)
+def test_after_a_failure_or_a_wrong_answer_the_last_one_stays(asked, collector, answer, caplog):
+    collector.answer = answer
+    assert not asked.ask("mine")
+    assert what(asked) == FOUND
+    assert "the collector mine failed; its last answer stays" in caplog.text
+
+
+def test_one_that_hangs_is_asked_once_and_its_measurements_become_too_old(
+    asked, collector, clock, monkeypatch
+):
+    monkeypatch.setattr(module, "_PATIENCE", 0.05)
+    go_on, calls = threading.Event(), []
+
+    def hang():
+        calls.append(1)
+        assert go_on.wait(10)
+        return Collected(labels=("rack8",))
+
+    collector.answer = hang
+    assert not any(asked.ask("mine") for _ in range(3))
+    assert what(asked) == FOUND
+    clock.now += 1000
+    assert asked.metrics() == {}
+    assert asked.added_to(RESOURCES).inventories == (FPGA,)
+    go_on.set()
+    monkeypatch.setattr(module, "_PATIENCE", 10)
+    assert asked.ask("mine")
+    assert (asked.added_to(RESOURCES).labels, calls) == (("rack8",), [1])
+
+
+def test_of_two_that_name_a_class_the_later_one_counts():
+    first, second = Collector(), Collector()
+    fewer = ResourceInventory.of(resource_class="CUSTOM_FPGA", total=2, max_unit=2)
+    second.answer = lambda: Collected((fewer,))
+    both = Collectors({"first": first, "second": second})
+    for name in both.intervals():
+        both.ask(name)
+    assert both.added_to(RESOURCES).inventories == (fewer,)
+
+
+def test_one_that_is_not_there_is_named():
+    options = conf.of({"compute": {"collectors": ["phantom"]}})
+    with pytest.raises(exception.Invalid, match="collectors = phantom: no entry point"):
+        Collectors.from_conf(options, node="n1")
