@@ -82,8 +82,9 @@ class ColdMove:
         )
 
     def send(self):
-        self.source.power_off(self.uuid)
         room = self.destination.cold_moves().prepare(self.after)
+        self.source.cold_moves().check(self.uuid, room)
+        self.source.power_off(self.uuid)
         return self.source.cold_moves().send(self.uuid, room)
 
     def arrive(self, offer, *, image=True):

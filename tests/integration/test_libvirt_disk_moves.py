@@ -318,6 +318,14 @@ def test_a_host_with_an_old_plan_of_the_guest_prepares_nothing(host):
         moves.prepare(after)
 
 
+def test_a_guest_moves_to_no_host_with_the_same_storage(host):
+    moves = host("a")
+    before, after = two({}, {})
+    room = moves.prepare(after)
+    with pytest.raises(exception.Unsupported, match="share the storage of guests"):
+        moves.check(before.uuid, room)
+
+
 def test_disks_in_rooms_use_their_bases(host):
     moves = host("b")
     _before, after = two({}, {})

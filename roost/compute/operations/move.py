@@ -56,17 +56,21 @@ def discard(operation: HostOperation) -> None:
 
 @step
 def send(operation: HostOperation) -> None:
-    """Stop the guest, and offer its disks to the destination.
+    """Stop the guest, and offer its disks to the destination; one that cannot move runs on.
 
+    :raises roost.exception.Unsupported: when the guest cannot move to that host
     :raises roost.exception.Conflict: when it is rescued, which its row may not say: its state can
         be reset
     """
     moves = _moves(operation)
     if operation.host.virt.describe(operation.uuid).vm_state == states.RESCUED:
         raise exception.Conflict("The guest is rescued: unrescue the server first.")
+    room = None if operation.migration.stays_on_host else str(operation.row.handover)
+    if room is not None:
+        moves.check(operation.uuid, room)
     operation.host.virt.power_off(operation.uuid)
-    if not operation.migration.stays_on_host:
-        operation.handover = moves.send(operation.uuid, str(operation.row.handover))
+    if room is not None:
+        operation.handover = moves.send(operation.uuid, room)
 
 
 @step

@@ -33,12 +33,18 @@ class ColdMoves(Protocol):
     def discard(self, uuid: str) -> None:
         """Remove what moves have left of a guest: its room, its offer, what it was before."""
 
+    def check(self, uuid: str, room: str) -> None:
+        """Make sure that a guest can move to the host with that room, before it is stopped.
+
+        :raises roost.exception.NotFound: when there is no such guest
+        :raises roost.exception.Unsupported: when the guest, or its disks, cannot move there
+        """
+
     def send(self, uuid: str, room: str) -> str:
-        """Offer the disks of a stopped guest to the host with that room.
+        """Offer the disks of a stopped guest, which may move, to the host with that room.
 
         :returns: what that host needs to fetch them, as JSON
         :raises roost.exception.NotFound: when there is no such guest
-        :raises roost.exception.Unsupported: when the guest, or its disks, cannot move there
         """
 
     def keep(self, uuid: str) -> None:

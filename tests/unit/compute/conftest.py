@@ -14,9 +14,12 @@ from roost.compute.config_drive import ConfigDrives
 from roost.compute.host import Host
 from roost.compute.host_report import Amounts, HostSettings
 from roost.compute.image_cache import ImageCache
-from roost.compute.leases import LeaseKeeper, RetryPolicy
+from roost.compute.instance_events import InstanceEvents
+from roost.compute.leases import Lease, LeaseKeeper, RetryPolicy
 from roost.compute.manager import ComputeManager
 from roost.compute.network.local import LocalNetworkDriver
+from roost.compute.operations import runner
+from roost.compute.operations.operation import HostOperation
 from roost.compute.resource_tracker import ResourceTracker
 from roost.compute.task_queues import Executors
 from roost.compute.virt.driver import HostResources
@@ -25,7 +28,7 @@ from roost.compute.virt.fake.faults import Faults
 from roost.guestdata import Operator
 from roost.image.local import LocalImageStore
 from roost.objects import NetworkRequest, Operation
-from tests.builders import a_context, a_flavor, a_spec, an_instance
+from tests.builders import a_context, a_flavor, a_spec, a_uuid, an_instance
 from tests.fakes.cell_conductor import FakeCellConductor
 from tests.fakes.reporter import FakeReporter
 from tests.fakes.service_groups import FakeGroup
@@ -181,6 +184,32 @@ def wait_until():
             threading.Event().wait(0.005)
 
     return wait_until
+
+
+@pytest.fixture
+def do_step(rig, monkeypatch):
+    """Do a step of a move on the host, as its row says, and return how it is reported."""
+
+    def do_step(server, step, *, kind, **row):
+        names = {"uuid": a_uuid(), "instance_uuid": server.uuid, "kind": kind.name, "host": "h1"}
+        found = Operation.of(**names, step=step, instance=server.obj_clone(), **row)
+        ends = []
+        monkeypatch.setattr(rig.conductor, "begin_operation", lambda *_, **__: found)
+        monkeypatch.setattr(rig.conductor, "end_operation", lambda *_, **end: ends.append(end))
+        lease = Lease(rig.leases, server.uuid, kind.tasks, operation_uuid=found.uuid)
+        runner.run(
+            HostOperation(
+                host=rig.host,
+                context=a_context(),
+                kind=kind,
+                row=found,
+                timeline=InstanceEvents("h1"),
+                lease=lease,
+            )
+        )
+        return ends[-1]
+
+    return do_step
 
 
 def run(manager, instance, *, kind, context=None, image=None, **told):

@@ -5,13 +5,8 @@ import pathlib
 import pytest
 
 from roost import states
-from roost.compute.instance_events import InstanceEvents
-from roost.compute.leases import Lease
-from roost.compute.operations import runner
-from roost.compute.operations.operation import HostOperation
-from roost.objects import Operation
 from roost.operations.kinds import RESIZE, REVERT_RESIZE
-from tests.builders import a_context, a_flavor, a_migration, a_uuid, an_image
+from tests.builders import a_context, a_flavor, a_migration, an_image
 
 OLD, NEW = a_flavor(memory_mb=1024), a_flavor(flavorid="2", vcpus=2, memory_mb=2048)
 
@@ -25,7 +20,7 @@ def server(rig, boot):
 
 
 @pytest.fixture
-def do(rig, server, monkeypatch):
+def do(server, do_step):
     """Do steps of a move of the server, as their messages say, and return why one failed."""
     migration = a_migration(
         instance_uuid=server.uuid,
@@ -36,26 +31,8 @@ def do(rig, server, monkeypatch):
     )
 
     def do(*steps, kind=RESIZE):
-        return [why for step in steps if (why := do_one(step, kind)) is not None]
-
-    def do_one(step, kind):
-        names = {"uuid": a_uuid(), "instance_uuid": server.uuid, "kind": kind.name, "host": "h1"}
-        row = Operation.of(**names, step=step, instance=server.obj_clone(), migration=migration)
-        ends = []
-        monkeypatch.setattr(rig.conductor, "begin_operation", lambda *_, **__: row)
-        monkeypatch.setattr(rig.conductor, "end_operation", lambda *_, **end: ends.append(end))
-        lease = Lease(rig.leases, server.uuid, kind.tasks, operation_uuid=row.uuid)
-        runner.run(
-            HostOperation(
-                host=rig.host,
-                context=a_context(),
-                kind=kind,
-                row=row,
-                timeline=InstanceEvents("h1"),
-                lease=lease,
-            )
-        )
-        return ends[-1]["reason"]
+        reports = [do_step(server, step, kind=kind, migration=migration) for step in steps]
+        return [one["reason"] for one in reports if one["reason"] is not None]
 
     return do
 

@@ -51,11 +51,14 @@ class FakeColdMoves:
         self._room(uuid).unlink(missing_ok=True)
         self._before(uuid).unlink(missing_ok=True)
 
+    def check(self, uuid: str, room: str) -> None:
+        self._guests.contents(uuid)
+        if not pathlib.Path(json.loads(room)["file"]).exists():
+            raise exception.NotFound(f"There is no room for the guest {uuid} any more.")
+
     def send(self, uuid: str, room: str) -> str:
         self._guests.contents(uuid)
         self._guests.strike("migrate")
-        if not pathlib.Path(json.loads(room)["file"]).exists():
-            raise exception.NotFound(f"There is no room for the guest {uuid} any more.")
         return json.dumps({"file": str(self._guests.file(uuid))})
 
     def keep(self, uuid: str) -> None:

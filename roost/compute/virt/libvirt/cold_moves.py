@@ -12,7 +12,6 @@ import os
 import pathlib
 import re
 import shutil
-import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -88,17 +87,24 @@ class LibvirtColdMoves:
         _remove(self.residents.folders.room(uuid))
         _remove(self.residents.folders.before(uuid))
 
-    def send(self, uuid: str, room: str) -> str:
+    def check(self, uuid: str, room: str) -> None:
         there, folders = json.loads(room), self.residents.folders
-        self.residents.require(uuid, Presence.STOPPED)
         if there["storage"] == folders.storage():
             raise exception.Unsupported(
                 f"{folders.node} and {there['node']} share the storage of guests: stopped guests"
                 " cannot move between them yet."
             )
         definition = self.residents.on(uuid, "describe a guest", guests.as_defined)
-        _check_movable(uuid, definition)
-        folder = folders.of(uuid)
+        for path, what in _OF_LIBVIRT.items():
+            if definition.find(path) is not None:
+                raise exception.Unsupported(
+                    f"The guest {uuid} has {what}, which cannot be copied to another host."
+                )
+
+    def send(self, uuid: str, room: str) -> str:
+        self.residents.require(uuid, Presence.STOPPED)
+        definition = self.residents.on(uuid, "describe a guest", guests.as_defined)
+        folder = self.residents.folders.of(uuid)
         disks, files = _disks(folder), [folder.path / name for name in _FILE_NAMES]
         files = [path for path in files if path.exists()]
         exports = [one for path in disks for one in _exports(uuid, path)]
@@ -290,14 +296,6 @@ class LibvirtColdMoves:
             label=f"{'swap' if is_swap else 'ephemeral'}{number}",
         )
         partial.rename(path)
-
-
-def _check_movable(uuid: str, definition: ET.Element) -> None:
-    for path, what in _OF_LIBVIRT.items():
-        if definition.find(path) is not None:
-            raise exception.Unsupported(
-                f"The guest {uuid} has {what}, which cannot be copied to another host."
-            )
 
 
 def _checked(uuid: str, offer: str) -> dict[str, Any]:
