@@ -9,6 +9,7 @@ import re
 
 import pytest
 
+from roost import exception
 from roost.compute.virt.driver import GuestPlacement, Kernel
 from roost.compute.virt.libvirt import images, probe
 from roost.compute.virt.libvirt.driver import LibvirtDriver
@@ -144,6 +145,8 @@ def test_uefi_and_a_tpm_are_the_guests_and_go_with_it(driver, a_guest, awake, im
     assert "guest: started by UEFI" in said
     assert "guest: TPM 2" in said
     assert len(libvirtd.kept_of(instance.uuid)) >= 2  # what UEFI and the TPM remember
+    with pytest.raises(exception.Unsupported, match="has variables of UEFI, which cannot be"):
+        driver.cold_moves().check(instance.uuid, '{"storage": "of another host"}')
     driver.destroy(instance.uuid)
     assert libvirtd.kept_of(instance.uuid) == []
 

@@ -35,8 +35,10 @@ from roost.objects.instance import SWAP
 
 LOG = logging.getLogger(__name__)
 _HERE: Final = (Presence.HERE, Presence.STOPPED)
-# Elements of a domain whose state libvirt itself keeps, out of this daemon's reach.
+# Elements of a domain whose state libvirt itself keeps, out of this daemon's reach. A firmware that
+# libvirt chooses at each start has its variables in no definition.
 _OF_LIBVIRT: Final[Mapping[str, str]] = {
+    "os[@firmware='efi']": "variables of UEFI",
     "os/nvram": "variables of UEFI",
     "devices/tpm": "a TPM",
 }
