@@ -317,6 +317,15 @@ def video_ram(properties: HardwareProperties) -> int | None:
     return memory_mb
 
 
+def local_state(properties: HardwareProperties) -> str | None:
+    """Return what of a guest's state hypervisors cannot copy to another host; None: nothing."""
+    kept = {
+        "variables of UEFI": chosen(properties, "hw_firmware_type") == UEFI,
+        "a TPM": tpm(properties) is not None,
+    }
+    return " and ".join(what for what, is_kept in kept.items() if is_kept) or None
+
+
 # Limits
 
 

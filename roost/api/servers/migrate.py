@@ -36,8 +36,8 @@ class ColdMigration:
     def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
         """Begin the move.
 
-        :raises roost.exception.Invalid: when no other host can take the server, or the request
-            names its own
+        :raises roost.exception.Invalid: when the server cannot leave its host, or no other host
+            can take it, or the request names its own
         :raises roost.exception.Conflict: when the server's state does not allow the action
         """
         asked = call.body["migrate"] or {}
@@ -56,6 +56,7 @@ class ColdMigration:
             flavor=server_ref.instance.flavor,
             host=host,
         )
+        move.check()
         move.start(*move.choose())
         return Answer()
 

@@ -20,7 +20,9 @@ from roost.cells import Cell
 from roost.db.api import build_requests
 from roost.db.cell import migrations
 from roost.db.engine import Session
+from roost.hardware.properties import HardwareProperties
 from roost.hardware.requirements import requirements_of
+from roost.hardware.rules import local_state
 from roost.objects import Flavor, Instance, InstancePlace, Migration, RequestSpec, Selection
 from roost.objects.migration import MIGRATING
 from roost.operations.kinds import RESIZE, Kind
@@ -60,6 +62,20 @@ class ServerMove:
         assert self.server_ref.cell is not None, "operations.check refuses it"
         return self.server_ref.cell
 
+    @property
+    def _stays_because(self) -> str | None:
+        """Why the server cannot be on another host than its own; None: it can."""
+        state = local_state(HardwareProperties(self._instance.flavor, self._instance.image))
+        return state and f"The server has {state}, which cannot be copied to another host."
+
+    def check(self) -> None:
+        """Make sure that the server can be on another host, unless it may stay on its own.
+
+        :raises roost.exception.Invalid: when it cannot
+        """
+        if not self.same_host and (why := self._stays_because) is not None:
+            raise exception.Invalid(why)
+
     def choose(self) -> tuple[RequestSpec, Selection]:
         """Have the scheduler claim a host beside the one that the server is on.
 
@@ -77,7 +93,8 @@ class ServerMove:
             )
         except exception.NoValidHost as error:
             counted = self.call.allows(SHOW_PLACEMENT_COUNTS)
-            raise exception.Invalid(error.message if counted else error.uncounted) from error
+            reasons = (self._stays_because, error.message if counted else error.uncounted)
+            raise exception.Invalid(" ".join(filter(None, reasons))) from error
         return spec, chosen
 
     def start(self, spec: RequestSpec, chosen: Selection) -> None:
@@ -120,7 +137,8 @@ class ServerMove:
         spec.flavor, spec.image = self.flavor, instance.image
         spec.numa_topology, spec.pci_requests = needs.numa_topology, list(needs.pci_requests)
         spec.requested_cell = self._cell.uuid
-        spec.requested_host, spec.requested_node, spec.forced = self.host, None, False
+        spec.requested_host = self.host if self._stays_because is None else instance.host
+        spec.requested_node, spec.forced = None, False
         spec.ignore_hosts = [] if self.same_host else [str(instance.host)]
         spec.retry = None
         return spec

@@ -40,8 +40,8 @@ class ServerResize:
     def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
         """Charge the quota, and begin the move.
 
-        :raises roost.exception.Invalid: when the flavor does not fit the server, or no host can
-            take it
+        :raises roost.exception.Invalid: when the flavor does not fit the server, or the server
+            cannot leave its host, or no host can take it
         :raises roost.exception.Conflict: when the server's state does not allow the action
         :raises roost.exception.QuotaExceeded: when the project's quota does not suffice
         """
@@ -60,6 +60,7 @@ class ServerResize:
             same_host=self._dependencies.options.resizes_on_same_host,
             changes=_changes(asked, instance),
         )
+        move.check()
         self._charge(server_ref, move)
         try:
             chosen = move.choose()

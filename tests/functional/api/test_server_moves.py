@@ -5,7 +5,7 @@ import pytest
 from roost import states
 from roost.db.cell import instances, migrations, operations
 from tests.api_harness import ADMIN, ALICE
-from tests.builders import CELL1, a_context, a_migration
+from tests.builders import CELL1, a_context, a_flavor, a_migration, an_image
 
 NEWEST = "2.96"
 _PLACED = {"host": "h1", "node": "h1", "vm_state": states.ACTIVE, "task_state": None}
@@ -73,6 +73,27 @@ def test_a_server_with_nowhere_to_go_is_refused_and_not_changed(world, server, a
     assert (answer.status_code, message(answer)) == (400, reason)
     assert world.instance(server.uuid).task_state is None
     assert in_cell(world, migrations.unfinished, server.uuid) is None
+
+
+@pytest.mark.parametrize(
+    ("specs", "properties", "stays"),
+    [
+        ({"hw:tpm_version": "2.0"}, {}, "a TPM"),
+        ({}, {"hw_tpm_version": "1.2"}, "a TPM"),
+        ({}, {"hw_firmware_type": "uefi"}, "variables of UEFI"),
+    ],
+)
+def test_a_server_whose_state_stays_on_its_host_is_refused_before_anything_is_claimed(
+    world, specs, properties, stays
+):
+    flavor, image = a_flavor(extra_specs=specs), an_image(properties=properties)
+    server = world.place(CELL1, **_PLACED, flavor=flavor, image=image)
+    answer = act(world, server, {"migrate": None})
+    assert (answer.status_code, message(answer)) == (
+        *(400, f"The server has {stays}, which cannot be copied to another host."),
+    )
+    assert world.scheduler.moved == []
+    assert world.instance(server.uuid).task_state is None
 
 
 @pytest.mark.parametrize("body", [{"migrate": None}, {"confirmResize": None}])

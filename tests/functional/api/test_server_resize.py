@@ -223,6 +223,22 @@ def test_what_grows_where_it_is_moves_nowhere(world, server, options):
     assert (migration.source_host, migration.dest_host) == ("h1", "h1")
 
 
+@pytest.mark.parametrize(("is_allowed", "code"), [(False, 400), (True, 202)])
+def test_a_server_whose_state_stays_on_its_host_is_resized_only_there(
+    world, server, options, is_allowed, code
+):
+    image = an_image(properties={"hw_firmware_type": "uefi", "hw_tpm_version": "2.0"})
+    server, before = world.place(CELL1, **_PLACED, image=image), world.usage()
+    object.__setattr__(options, "resizes_on_same_host", is_allowed)
+    answer = resize(world, server)
+    assert answer.status_code == code
+    if is_allowed:
+        assert world.scheduler.moved == [([server.uuid], "h1", "h1")]
+    else:
+        assert message(answer).startswith("The server has variables of UEFI and a TPM, which can")
+        assert (world.usage(), unsettled(world, server)) == (before, None)
+
+
 def test_a_deleted_server_gives_back_all_that_its_resize_was_charged(world, server):
     resize(world, server)
     assert world.client.delete(f"/v2.1/servers/{server.uuid}", token=ALICE).status_code == 204
