@@ -27,10 +27,12 @@ class Migration(base.RoostObject):
 
     ``migration_type`` is migration (the same flavor) or resize. The places are the NUMA cells, CPUs
     and devices on each host, if it has any; the destination's names are None until a host is
-    chosen. ``dest_ip`` is the address of the destination's hypervisor.
+    chosen. ``dest_ip`` is the address of the destination's hypervisor. The bytes of disks are those
+    that go from host to host, as the destination has reported them last; None: it has not.
     """
 
-    VERSION = "1.0"
+    # 1.1: disk_total_bytes, disk_processed_bytes
+    VERSION = "1.1"
     fields = {
         "id": fields.IntegerField(nullable=True, default=base.NOTHING),
         "uuid": fields.UUIDField(),
@@ -48,6 +50,8 @@ class Migration(base.RoostObject):
         "dest_place": fields.ObjectField("InstancePlace", nullable=True, default=base.NOTHING),
         "old_flavor": fields.ObjectField("Flavor"),
         "new_flavor": fields.ObjectField("Flavor"),
+        "disk_total_bytes": fields.IntegerField(nullable=True, default=base.NOTHING),
+        "disk_processed_bytes": fields.IntegerField(nullable=True, default=base.NOTHING),
         "request_id": fields.StringField(),
         "user_id": fields.StringField(),
         "project_id": fields.StringField(),

@@ -258,6 +258,9 @@ class CellConductor(interface.Interface):
     ) -> None:
         """Change the instance in the middle of an operation: to its next task state, mostly.
 
+        Of a step of a move ``changes`` are ``disk_total_bytes`` and ``disk_processed_bytes``, which
+        is copied by now.
+
         :raises roost.exception.Conflict: when the operation is over; nothing is changed then
         :raises roost.exception.NotFound: when the instance does not exist
         """

@@ -71,6 +71,7 @@ class ColdMove:
         self.after = self.before.obj_clone()
         self.after.flavor = new
         self.uuid, self.info = self.before.uuid, NetworkInfo.of(vifs=[a_vif()])
+        self.copied = []
 
     def spawn(self):
         self.source.spawn(
@@ -89,9 +90,13 @@ class ColdMove:
 
     def arrive(self, offer, *, image=True):
         self.destination.cold_moves().arrive(
-            a_context(), self.after, offer=offer, image=lambda: self.image_path if image else None,
+            a_context(),
+            self.after,
+            offer=offer,
+            image=lambda: self.image_path if image else None,
+            copied=lambda *copied: self.copied.append(copied),
             **self._same(),
-        )  # fmt: skip
+        )
 
     def reshape(self):
         self.source.cold_moves().reshape(a_context(), self.after, **self._same())
@@ -142,6 +147,8 @@ def test_a_linux_goes_with_all_that_it_wrote_and_finds_a_larger_disk(
     for _ in range(2):
         move.arrive(offer, image=with_image)
     assert move.destination.describe(move.uuid).power_state == states.SHUTDOWN
+    (total, first), *_, last = move.copied
+    assert (first, last) == (0, (total, total))
     assert disks(move.destination, move.uuid) == {
         "blank0.qcow2": (3 * 1024, False),
         "blank1.qcow2": (32, False),
@@ -235,7 +242,9 @@ def test_a_copy_goes_on_where_it_was_interrupted(tmp_path, certificates, wire, m
     offers.open(uuid, [Export("disk", str(source))])
     again = RemoteFile(wire.here, live.json.loads(
         (offers.folder / f"{uuid}.json").read_text())["port"], "disk", remote.size)  # fmt: skip
-    again.fetch(target, settings)
+    copied = []
+    again.fetch(target, settings, copied=copied.append)
+    assert copied == [*range(2 * MIB, 65 * MIB, MIB), remote.size]
     assert fetched[3:] == [*range(2, 65)]
     assert target.read_bytes() == source.read_bytes()
     assert target.stat().st_blocks * 512 < 8 * MIB  # holes stay holes

@@ -186,7 +186,12 @@ def test_an_offer_with_names_of_other_files_is_refused_as_a_whole(host, disks, f
     }
     with pytest.raises(exception.Invalid, match="names that no guest has"):
         moves.arrive(
-            a_context(), after, offer=json.dumps(offer), image=lambda: None, **same(before)
+            a_context(),
+            after,
+            offer=json.dumps(offer),
+            image=lambda: None,
+            copied=lambda *_: None,
+            **same(before),
         )
     assert [*room_of(moves, after.uuid).path.iterdir()] == []
 

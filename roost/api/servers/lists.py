@@ -38,7 +38,7 @@ from roost.api.validation import is_uuid
 from roost.cells import Cell
 from roost.db import ordering
 from roost.db.api import build_requests, instance_mappings
-from roost.db.cell import faults, instance_lists
+from roost.db.cell import faults, instance_lists, migrations
 from roost.db.cell import services as service_rows
 from roost.db.instance_query import NEWEST_FIRST, ListedInstance, Wanted, values_of
 from roost.db.ordering import Sort
@@ -109,7 +109,7 @@ def _columns(call: Call) -> dict[str, Sequence[Any]]:
 
 
 def _progress(call: Call) -> dict[str, Sequence[str]]:
-    """Return the states of servers with this progress, which is 0 or 100."""
+    """Return the states of servers with this progress: 0 or 100, unless they move."""
     if not _is_asked(call, "progress"):
         return {}
     asked = {int(value) for value in call.query.all("progress")}
@@ -316,7 +316,7 @@ class ServerLists:
     def with_details(
         self, page: Page, *, host_status: bool, asked: bool
     ) -> list[Shown | InstanceMapping]:
-        """Add faults, host statuses, and the requested zones and hints."""
+        """Add faults, progress, host statuses, and the requested zones and hints."""
         by_cell: dict[Cell, list[Instance]] = {}
         known: dict[str, dict[str, Any]] = {}
         for listed in page:
@@ -325,7 +325,7 @@ class ServerLists:
                 if listed.cell is not None:
                     by_cell.setdefault(listed.cell, []).append(listed.found)
         gathered = self._gatherer.from_each(
-            [cell for cell, held in by_cell.items() if host_status or any(map(_may_fault, held))],
+            [cell for cell, held in by_cell.items() if host_status or any(map(_has_more, held))],
             lambda cell: self._details(cell, by_cell[cell], host_status=host_status),
         )
         for _, details in gathered.answers:
@@ -365,14 +365,17 @@ class ServerLists:
         self, cell: Cell, held: Sequence[Instance], *, host_status: bool
     ) -> dict[str, dict[str, Any]]:
         failed = [instance.uuid for instance in held if _may_fault(instance)]
+        moving = [instance.uuid for instance in held if _is_copied(instance)]
         with cell.database.read() as session:
             why = faults.latest(session, failed)
+            copied = migrations.progress(session, moving) if moving else {}
             hosts = {instance.host for instance in held if instance.host} if host_status else ()
             roll = service_rows.call_roll(session, hosts=hosts, binary=COMPUTE) if hosts else None
         status_of = self._host_statuses(cell, roll) if roll else lambda _host: ""
         return {
             instance.uuid: {
                 "fault": why.get(instance.uuid),
+                "copied": copied.get(instance.uuid, 0),
                 "host_status": status_of(instance.host) if instance.host else "",
             }
             for instance in held
@@ -425,3 +428,13 @@ def _from_cell(
 
 def _may_fault(instance: Instance) -> bool:
     return instance.vm_state in (states.ERROR, states.DELETED)
+
+
+def _is_copied(instance: Instance) -> bool:
+    """Return whether the disks of a server go to another host now."""
+    return instance.task_state == states.RESIZE_FINISH
+
+
+def _has_more(instance: Instance) -> bool:
+    """Return whether other tables have something of a server that is shown."""
+    return _may_fault(instance) or _is_copied(instance)

@@ -106,12 +106,14 @@ class Viewer:
 class Shown:
     """An instance with data from other tables; lists do not have ``groups``.
 
-    ``asked``: those parts of its create request that some microversions show.
+    ``asked``: those parts of its create request that some microversions show. ``copied``: how much
+    of its disks is on the host that it moves to, in per cent.
     """
 
     instance: Instance
     fault: InstanceFault | None = None
     host_status: str = ""
+    copied: int = 0
     asked: SchedulingDetails | None = None
     groups: Sequence[str] | None = None
 
@@ -309,6 +311,12 @@ def _has_progress(shown: Shown, _viewer: Viewer) -> bool:
     return status(shown.instance) in _PROGRESSING
 
 
+def _progress(shown: Shown, _viewer: Viewer) -> int:
+    if status(shown.instance) == "RESIZE":
+        return shown.copied
+    return 100 if shown.instance.vm_state == states.ACTIVE else 0
+
+
 def _has_groups(shown: Shown, _viewer: Viewer) -> bool:
     return shown.groups is not None
 
@@ -351,7 +359,7 @@ FIELDS: Final = (
     Field("OS-DCF:diskConfig", _of("disk_config")),
     Field(
         "progress",
-        lambda shown, _: 100 if shown.instance.vm_state == states.ACTIVE else 0,
+        _progress,
         when=_has_progress,
     ),
     Field("fault", _fault, when=_has_fault),

@@ -15,12 +15,13 @@ from typing import Final
 
 from roost import exception, states
 from roost.compute.operations.operation import HostOperation, step
-from roost.compute.virt.cold_migration import ColdMoves, MovesGuests
+from roost.compute.virt.cold_migration import ColdMoves, MovesGuests, NoteCopied
 from roost.compute.virt.driver import GuestPlacement
 from roost.objects import Instance, NetworkInfo
 from roost.operations.kinds import DESTINATION, SOURCE
 
 LOG = logging.getLogger(__name__)
+_PAUSE: Final = 5.0  # seconds from one report of a copy to the next
 
 
 def _moves(operation: HostOperation) -> ColdMoves:
@@ -94,21 +95,27 @@ def arrive(operation: HostOperation) -> None:
     info = _bind(operation, instance)
     if operation.migration.stays_on_host:
         host.tracker.claim(instance, arriving=True)
+    copied = _reports(operation)
     with host.drives.made(instance, info) as drive:
-        create = functools.partial(_create, operation, instance, info, drive)
+        create = functools.partial(_create, operation, instance, info, drive, copied)
         host.patience.retry(f"{operation}: disks", create, stopping=host.stopping)
     if instance.power_state == states.RUNNING:
         host.virt.power_on(operation.uuid)
 
 
 def _create(
-    operation: HostOperation, instance: Instance, info: NetworkInfo, drive: pathlib.Path | None
+    operation: HostOperation,
+    instance: Instance,
+    info: NetworkInfo,
+    drive: pathlib.Path | None,
+    copied: NoteCopied,
 ) -> None:
     moves = _moves(operation)
     create = moves.reshape
     if not operation.migration.stays_on_host:
         find = functools.partial(_find_image, operation)
-        create = functools.partial(moves.arrive, offer=str(operation.row.handover), image=find)
+        offer = str(operation.row.handover)
+        create = functools.partial(moves.arrive, offer=offer, image=find, copied=copied)
     create(
         operation.context,
         instance,
@@ -117,6 +124,20 @@ def _create(
         placement=GuestPlacement.of(instance),
         config_drive=drive,
     )
+
+
+def _reports(operation: HostOperation) -> NoteCopied:
+    """Return what reports how much of the disks is copied, with pauses between two reports."""
+    clock = operation.lease.keeper.clock
+    last = clock()
+
+    def note(total: int, processed: int) -> None:
+        nonlocal last
+        if clock() - last >= _PAUSE:
+            operation.note_copied(total, processed)
+            last = clock()
+
+    return note
 
 
 def _find_image(operation: HostOperation) -> pathlib.Path | None:

@@ -5,6 +5,7 @@
 
 import dataclasses
 import functools
+import logging
 import pathlib
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,8 @@ from roost.compute.virt.driver import Kernel, WatchesSteps
 from roost.context import RequestContext
 from roost.objects import ImageMeta, Instance, Migration, NetworkInfo, Operation
 from roost.operations.kinds import Kind
+
+LOG = logging.getLogger(__name__)
 
 
 class Spared(exception.Conflict):
@@ -123,6 +126,21 @@ class HostOperation:
             self.host.patience.retry(f"{self}: {task}", send, stopping=self.host.stopping)
         except (exception.Conflict, exception.NotFound) as error:
             raise LostLease(error.message) from error
+
+    def note_copied(self, total: int, processed: int) -> None:
+        """Report how many bytes of the disks of a guest are copied; a report may be lost.
+
+        :raises LostLease: when the move is over, or in another step
+        """
+        copied = {"disk_total_bytes": total, "disk_processed_bytes": processed}
+        try:
+            self.host.conductor.advance_operation(
+                self.context, operation=self.named, changes=copied
+            )
+        except (exception.Conflict, exception.NotFound) as error:
+            raise LostLease(error.message) from error
+        except exception.RoostError as error:
+            LOG.info("%s: its progress is not reported: %s", self, error.message)
 
     def __str__(self) -> str:
         step = f" ({self.row.step})" if self.row.step else ""

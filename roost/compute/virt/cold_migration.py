@@ -10,6 +10,8 @@ from roost.objects import Instance, NetworkInfo
 
 # Returns the path of the instance's image on this host, fetched if need be; None: it is not there.
 FindImage = Callable[[], pathlib.Path | None]
+# Notes the bytes of all disks of a guest that are fetched, and how many of them are here.
+NoteCopied = Callable[[int, int], None]
 
 
 class ColdMoves(Protocol):
@@ -58,6 +60,7 @@ class ColdMoves(Protocol):
         offer: str,
         before: Instance,
         image: FindImage,
+        copied: NoteCopied,
         network_info: NetworkInfo,
         placement: GuestPlacement,
         config_drive: pathlib.Path | None,
@@ -67,6 +70,7 @@ class ColdMoves(Protocol):
         Disks of a larger flavor grow. What an interrupted call has fetched is not fetched again.
 
         :param offer: what :meth:`send` has returned
+        :param copied: called whenever some more is; what it raises ends the copy
         :param before: the instance with its flavor and disks on the source
         :raises roost.exception.NotFound: when there is neither a guest nor room
         :raises roost.exception.Unavailable: when the source cannot be reached

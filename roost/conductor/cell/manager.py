@@ -246,7 +246,10 @@ class CellConductorManager:
     def advance_operation(
         self, context: RequestContext, *, operation: Operation, changes: dict[str, Any]
     ) -> None:
-        self._outcomes.advance(operation, changes)
+        if operation.step is None:
+            self._outcomes.advance(operation, changes)
+        else:
+            self._outcomes.note_copied(operation, changes)
 
     def end_operation(
         self,

@@ -50,6 +50,7 @@ from roost.rpc.notifications import Notifier
 
 LOG = logging.getLogger(__name__)
 _ADVANCEABLE: Final = ("task_state", "image", "launched_at")
+_COPIED: Final = ("disk_total_bytes", "disk_processed_bytes")
 _NO_GUEST: Final = "The guest of this server was not found on its host."
 
 
@@ -152,6 +153,19 @@ class OperationOutcomes:
                 changes = {**changes, "root_device_name": name}
             instances.update(session, uuid, changes, expected=expected)
             operations.check(session, operation)
+
+    @retried
+    def note_copied(self, operation: Operation, copied: Mapping[str, int]) -> None:
+        """Note in its migration how many bytes of the disks of a moving guest are copied.
+
+        :raises roost.exception.Conflict: when the move is over, or in another step
+        :raises roost.exception.Invalid: for a field that hosts may not change
+        """
+        refuse_others("changes", copied, _COPIED)
+        with self.database.begin() as session:
+            if not operations.is_under_way(session, operation):
+                raise exception.Conflict(f"{operation.host} is not to do {operation.step} any more")
+            migrations.note_copied(session, operation.instance_uuid, copied)
 
     def end(self, context: RequestContext, operation: Operation, found: ObservedGuest) -> None:
         """End an operation, and set the state of its instance by its guest.

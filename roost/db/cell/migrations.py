@@ -18,7 +18,7 @@ from roost.db.insert import insert_once
 from roost.db.ordering import Sort
 from roost.db.types import database_now
 from roost.objects import Flavor, Instance, Migration
-from roost.objects.migration import ENDED, FINISHED
+from roost.objects.migration import ENDED, FINISHED, MIGRATING
 from roost.operations.kinds import DESTINATION, SOURCE
 
 NEWEST_FIRST: Final = (Sort("created_at", descending=True), Sort("uuid", descending=True))
@@ -142,6 +142,24 @@ def update(
     values = {**_as_row(changes), "updated_at": database_now()}
     if session.execute(sa.update(_table).where(*mine).values(values)).rowcount == 0:
         raise exception.Conflict(f"The migration {uuid} is not {' or '.join(expected)}.")
+
+
+def note_copied(session: Session, instance_uuid: str, copied: Mapping[str, int]) -> None:
+    """Note how many bytes of disks are copied, by column, in the migration that is under way."""
+    mine = (_c.instance_uuid == instance_uuid, _c.status == MIGRATING)
+    values = {**copied, "updated_at": database_now()}
+    session.execute(sa.update(_table).where(*mine).values(values))
+
+
+def progress(session: Session, instance_uuids: Collection[str]) -> dict[str, int]:
+    """Return how much of the disks is copied, in per cent, of instances that migrate."""
+    total, processed = _c.disk_total_bytes, _c.disk_processed_bytes
+    rows = session.execute(
+        sa.select(_c.instance_uuid, total, processed).where(
+            _c.instance_uuid.in_(instance_uuids), _c.status == MIGRATING, total > 0
+        )
+    )
+    return {row.instance_uuid: 100 * row[2] // row[1] for row in rows}
 
 
 def end(session: Session, instance_uuid: str, *, status: str, stays_on: str | None) -> str | None:

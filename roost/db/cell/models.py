@@ -167,6 +167,8 @@ migrations = sa.Table(
     sa.Column("dest_place", LongText),
     sa.Column("old_flavor", LongText, nullable=False),
     sa.Column("new_flavor", LongText, nullable=False),
+    sa.Column("disk_total_bytes", sa.BigInteger),
+    sa.Column("disk_processed_bytes", sa.BigInteger),
     sa.Column("request_id", sa.String(64), nullable=False),
     sa.Column("user_id", sa.String(255), nullable=False),
     sa.Column("project_id", sa.String(255), nullable=False),

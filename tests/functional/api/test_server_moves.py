@@ -4,7 +4,7 @@ import pytest
 
 from roost import states
 from roost.db.cell import instances, migrations, operations
-from tests.api_harness import ADMIN, ALICE
+from tests.api_harness import ADMIN, ALICE, count_statements
 from tests.builders import CELL1, a_context, a_flavor, a_migration, an_image
 
 NEWEST = "2.96"
@@ -164,6 +164,23 @@ def test_the_end_of_a_move_begins_on_the_host_that_gives_the_server_up(
     again = act(world, moved, {action: None}, token=ALICE)
     assert again.status_code == 409
     assert f"'{action}' is under way since" in message(again)
+
+
+def test_a_server_shows_how_much_of_its_disks_is_copied_and_others_cost_nothing(world, server):
+    moving = world.place(CELL1, **_PLACED | {"task_state": states.RESIZE_FINISH})
+    copied = {"disk_total_bytes": 3 * 2**40, "disk_processed_bytes": 2**40}
+    with world.databases[CELL1].begin() as session:
+        migration = a_migration(instance_uuid=moving.uuid, status="migrating", **copied)
+        migrations.create(session, migration)
+
+    def shown(one):
+        with count_statements(world) as counted:
+            answer = world.client.get(f"/v2.1/servers/{one.uuid}", token=ALICE)
+        return answer.json["server"]["progress"], sum("migrations" in one for one in counted.seen)
+
+    assert (shown(server), shown(moving)) == ((100, 0), (33, 1))
+    page = world.client.get("/v2.1/servers/detail", token=ALICE).json["servers"]
+    assert {one["id"]: one["progress"] for one in page} == {server.uuid: 100, moving.uuid: 33}
 
 
 def test_users_do_not_move_servers_and_strangers_do_not_see_them(world, server, moved):

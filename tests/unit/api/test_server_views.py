@@ -43,6 +43,7 @@ def test_the_host_id_is_the_same_for_a_project_and_differs_between_projects():
         (states.STOPPED, states.REBUILDING, 0),
         (states.ERROR, states.REBUILD_SPAWNING, 0),
         (states.STOPPED, states.RESIZE_PREP, 0),
+        (states.ACTIVE, states.RESIZE_PREP, 0),
         (states.RESIZED, None, 0),
         (states.RESIZED, states.RESIZE_REVERTING, None),
         (states.ACTIVE, states.REBOOTING, None),

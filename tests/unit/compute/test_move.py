@@ -4,9 +4,12 @@ import json
 
 import pytest
 
-from roost import states
+from roost import exception, states
+from roost.objects import BlockDevice, GuestConfig
 from roost.operations.kinds import MIGRATE
 from tests.builders import a_migration
+
+MIB = 1024**2
 
 
 @pytest.fixture
@@ -35,3 +38,45 @@ def test_a_guest_is_stopped_only_if_it_can_move(rig, server, send, tmp_path):
     assert send(room) == f"There is no room for the guest {server.uuid} any more."
     room.touch()
     assert send(room) == "power: it was stopped"
+
+
+@pytest.fixture
+def arrive(rig, do_step, monkeypatch, tmp_path):
+    """Have a server arrive with a disk of 400 MiB, which takes three seconds per quarter.
+
+    Each report of that gets the next of these errors; return the reports, and that of the step.
+    """
+
+    def arrive(*errors):
+        disk = BlockDevice.of(source_type="image", boot_index=0, size_mb=400, guest_format=None)
+        server = rig.instance(networks=[], provisions=GuestConfig.of(block_devices=[disk]))
+        errors, reports = list(errors), []
+
+        def advance(_context, *, operation, changes):
+            reports.append((operation.step, *(size // MIB for size in changes.values())))
+            if errors:
+                raise errors.pop(0)
+
+        monkeypatch.setattr(rig.conductor, "advance_operation", advance)
+        monkeypatch.setattr(rig.virt._faults, "_sleep", rig.clock.advance)
+        monkeypatch.setattr(rig.leases, "_seconds", 3600.0)
+        migration = a_migration(instance_uuid=server.uuid, source_host="h2", dest_host="h1")
+        do_step(server, "prepare", kind=MIGRATE, migration=migration)
+        rig.trouble({"step": "copy", "delay": 3.0})
+        (tmp_path / "sent").write_text("{}")
+        offer = json.dumps({"file": str(tmp_path / "sent")})
+        return reports, do_step(server, "arrive", kind=MIGRATE, migration=migration, handover=offer)
+
+    return arrive
+
+
+@pytest.mark.parametrize("errors", [(), (exception.Unavailable("no conductor"),)])
+def test_a_host_reports_now_and_then_how_much_is_copied(arrive, errors):
+    reports, end = arrive(*errors)
+    assert reports == [("arrive", 400, 200), ("arrive", 400, 400)]
+    assert end["reason"] is None
+
+
+def test_a_copy_that_nobody_waits_for_ends(rig, arrive):
+    reports, end = arrive(exception.Conflict("the server is being deleted"))
+    assert (len(reports), end, rig.virt.list_guests()) == (1, None, [])

@@ -123,6 +123,21 @@ def test_a_move_goes_from_host_to_host_and_ends_on_the_other_one(cell, begin, re
     assert history(cell, uuid).finish_time is not None
 
 
+def test_a_host_says_how_much_is_copied_as_long_as_its_step_is_under_way(cell, begin, report):
+    uuid, copied = begin(), {"disk_total_bytes": 2**41, "disk_processed_bytes": 2**40}
+    report(uuid, handover="room")
+    report(uuid)
+    arriving, outcomes = of(cell, uuid), cell.sweeper().operations.outcomes
+    outcomes.note_copied(arriving, copied)
+    with cell.database.read() as session:
+        assert migrations.progress(session, [uuid]) == {uuid: 50}
+    with pytest.raises(exception.Invalid):
+        outcomes.note_copied(arriving, {"status": "finished"})
+    report(uuid)
+    with pytest.raises(exception.Conflict):
+        outcomes.note_copied(arriving, copied)
+
+
 @pytest.mark.parametrize(
     ("kind", "on", "leaves", "ended"),
     [(CONFIRM_RESIZE, "h2", "h1", "confirmed"), (REVERT_RESIZE, "h1", "h2", "reverted")],

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from roost import exception, states
-from roost.compute.virt.cold_migration import FindImage
+from roost.compute.virt.cold_migration import FindImage, NoteCopied
 from roost.compute.virt.driver import GuestPlacement
 from roost.compute.virt.fake.migration import FakeGuests
 from roost.context import RequestContext
 from roost.objects import Instance, NetworkInfo
 
+_PARTS: Final = 4  # in which the disks are copied
+_MIB: Final = 1024 * 1024
 _ANY: Final = str(uuids.UUID(int=0))
 
 
@@ -72,19 +74,27 @@ class FakeColdMoves:
         offer: str,
         before: Instance,
         image: FindImage,
+        copied: NoteCopied,
         network_info: NetworkInfo,
         placement: GuestPlacement,
         config_drive: pathlib.Path | None,
     ) -> None:
         uuid, room = instance.uuid, self._room(instance.uuid)
+        own = self._described(instance, network_info, placement)
+        if room.exists():
+            self._copy(_MIB * sum(size_mb for _kind, size_mb in own["disks"]), copied)
         self._guests.strike("arrive")
         if room.exists():
             sent = json.loads(pathlib.Path(json.loads(offer)["file"]).read_text())
-            own = self._described(instance, network_info, placement)
             self._keep_drive(uuid, config_drive)
             self._guests.write(uuid, _stopped(sent, own))
             room.unlink()
         self._guests.contents(uuid)
+
+    def _copy(self, total: int, copied: NoteCopied) -> None:
+        for part in range(_PARTS):
+            self._guests.strike("copy")
+            copied(total, total * (part + 1) // _PARTS)
 
     def reshape(
         self,

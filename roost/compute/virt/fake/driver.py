@@ -62,6 +62,7 @@ _OWN_STEPS: Final = (
     "destroy",
     "snapshot",
     "migrate",
+    "copy",
     "arrive",
 )  # these fail inside the driver, not before a step
 

@@ -25,6 +25,7 @@ snapshot   in the driver, before the disk of a guest is read
 interface  in the driver, before an interface is attached to a guest, or detached
 migrate    in the driver of the source, before each of 16 parts of a guest's memory is copied, or
            before the disks of a stopped guest are
+copy       in the driver of the destination, before each of four parts of disks that move
 arrive     in the driver of the destination, before a guest is created around disks that arrived
 =========  =====================================================================================
 
@@ -60,7 +61,7 @@ from roost import exception
 LOG = logging.getLogger(__name__)
 STEPS: Final = (
     *("begin", "claim", "network", "image", "prepare", "spawn", "announce"),
-    *("destroy", "power", "snapshot", "interface", "migrate", "arrive"),
+    *("destroy", "power", "snapshot", "interface", "migrate", "copy", "arrive"),
 )
 KINDS: Final = ("reschedulable", "final", "crash")
 

@@ -12,11 +12,11 @@ import os
 import pathlib
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception
-from roost.compute.virt.cold_migration import FindImage
+from roost.compute.virt.cold_migration import FindImage, NoteCopied
 from roost.compute.virt.driver import GuestPlacement
 from roost.compute.virt.libvirt import guests, images, new_disks
 from roost.compute.virt.libvirt.base_images import base_of
@@ -132,6 +132,7 @@ class LibvirtColdMoves:
         offer: str,
         before: Instance,
         image: FindImage,
+        copied: NoteCopied,
         network_info: NetworkInfo,
         placement: GuestPlacement,
         config_drive: pathlib.Path | None,
@@ -144,7 +145,7 @@ class LibvirtColdMoves:
             if not room.exists():
                 raise exception.NotFound(f"There is no room for the guest {uuid} on this host.")
             arriving, offered = GuestFolder(room, folders.node), _checked(uuid, offer)
-            self._fetch(uuid, room, offered, image)
+            self._fetch(room, _Offer(uuid, offered, image, _CopiedBytes(offered["disks"], copied)))
             layout = self._arrange(arriving, instance, before)
             domain = self.make(instance, layout, network_info, placement, config_drive is not None)
             if arriving.kernel.exists():
@@ -218,44 +219,37 @@ class LibvirtColdMoves:
         plan = folder.plan.read_text()
         self.residents.connection.call("define a guest", lambda opened: opened.defineXML(plan))
 
-    def _fetch(
-        self, uuid: str, room: pathlib.Path, offer: Mapping[str, Any], image: FindImage
-    ) -> None:
+    def _fetch(self, room: pathlib.Path, offer: "_Offer") -> None:
         if (room / _FETCHED).exists():
             return
-        for disk in offer["disks"]:
+        for disk in offer.about["disks"]:
             path = room / f"{_OLD}{disk['name']}.{self.new.images_type}"
-            if path.exists() or self._fetch_layer(uuid, path, offer, disk, image):
-                continue
-            partial = path.with_name(f"{_WHOLE}-{path.name}")
-            whole = _remote(uuid, offer, f"{disk['name']}.{_WHOLE}", disk["size"])
-            whole.fetch(partial, self.settings, kind=kind_of(path))
-            partial.rename(path)
-        for file in offer["files"]:
-            remote = _remote(uuid, offer, file["name"], file["size"])
-            remote.fetch(room / file["name"], self.settings)
+            if path.exists():
+                offer.copied.finish(disk["name"])
+            elif not self._fetch_layer(path, offer, disk):
+                partial = path.with_name(f"{_WHOLE}-{path.name}")
+                whole = offer.remote(f"{disk['name']}.{_WHOLE}", disk["size"])
+                copied = offer.copied.of(disk["name"], disk["size"])
+                whole.fetch(partial, self.settings, kind=kind_of(path), copied=copied)
+                partial.rename(path)
+        for file in offer.about["files"]:
+            offer.remote(file["name"], file["size"]).fetch(room / file["name"], self.settings)
         (room / _FETCHED).touch()
 
-    def _fetch_layer(
-        self,
-        uuid: str,
-        path: pathlib.Path,
-        offer: Mapping[str, Any],
-        disk: Mapping[str, Any],
-        image: FindImage,
-    ) -> bool:
+    def _fetch_layer(self, path: pathlib.Path, offer: "_Offer", disk: Mapping[str, Any]) -> bool:
         """Fetch a disk without its backing file; False: this host cannot have the same one."""
         if disk["base"] is None or kind_of(path) != QCOW2:
             return False
-        found = image()
+        found = offer.image()
         if found is None:
             return False
         with self.new.bases.held(found, images.inspect(found)) as base:
             if base.name != disk["base"]:
                 return False
             partial = path.with_name(f"{_LAYER}-{path.name}")
-            layer = _remote(uuid, offer, f"{disk['name']}.{_LAYER}", disk["layer"])
-            layer.fetch(partial, self.settings)
+            layer = offer.remote(f"{disk['name']}.{_LAYER}", disk["layer"])
+            copied = offer.copied.of(disk["name"], disk["layer"])
+            layer.fetch(partial, self.settings, copied=copied)
             images.rebase(partial, base, size=disk["size"])
             partial.rename(path)
         return True
@@ -298,6 +292,48 @@ class LibvirtColdMoves:
             label=f"{'swap' if is_swap else 'ephemeral'}{number}",
         )
         partial.rename(path)
+
+
+class _CopiedBytes:
+    """Adds up the bytes of a guest's disks, and those that are copied.
+
+    :param disks: as the source offers them
+    """
+
+    def __init__(self, disks: Sequence[Mapping[str, Any]], note: NoteCopied) -> None:
+        self._sizes = {
+            disk["name"]: disk["size" if disk["base"] is None else "layer"] for disk in disks
+        }
+        self._copied = dict.fromkeys(self._sizes, 0)
+        self._note = note
+
+    def finish(self, name: str) -> None:
+        """Count a disk that is here already."""
+        self._copied[name] = self._sizes[name]
+
+    def of(self, name: str, size: int) -> Callable[[int], None]:
+        """Return what notes how much of a disk is copied, which has this size on the way."""
+        self._sizes[name] = size
+
+        def note(copied: int) -> None:
+            self._copied[name] = copied
+            self._note(sum(self._sizes.values()), sum(self._copied.values()))
+
+        return note
+
+
+@dataclasses.dataclass(frozen=True)
+class _Offer:
+    """What another host offers of a guest; ``about`` is as that host has sent it."""
+
+    uuid: str
+    about: Mapping[str, Any]
+    image: FindImage
+    copied: _CopiedBytes
+
+    def remote(self, name: str, size: int) -> RemoteFile:
+        address, port = str(self.about["address"]), int(self.about["port"])
+        return RemoteFile(address, port, _name(self.uuid, name), int(size))
 
 
 def _checked(uuid: str, offer: str) -> dict[str, Any]:
@@ -348,10 +384,6 @@ def _exports(uuid: str, path: pathlib.Path) -> list[Export]:
 def _name(uuid: str, name: str) -> str:
     """Return the name of an export, which no other guest's offer has."""
     return f"{uuid}.{name}"
-
-
-def _remote(uuid: str, offer: Mapping[str, Any], name: str, size: int) -> RemoteFile:
-    return RemoteFile(str(offer["address"]), int(offer["port"]), _name(uuid, name), int(size))
 
 
 def _by_kind(blanks: tuple[Blank, ...]) -> dict[tuple[str, int], int]:

@@ -16,7 +16,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from roost import exception
@@ -187,10 +187,18 @@ class RemoteFile:
     name: str
     size: int
 
-    def fetch(self, target: pathlib.Path, settings: CopySettings, *, kind: str = RAW) -> None:
+    def fetch(
+        self,
+        target: pathlib.Path,
+        settings: CopySettings,
+        *,
+        kind: str = RAW,
+        copied: Callable[[int], None] = lambda _at: None,
+    ) -> None:
         """Copy it to a file of this host; what an earlier call has copied is not copied again.
 
         :param kind: of the target: raw bytes, or a disk with these contents
+        :param copied: called with the bytes that are copied, first and after each piece
         :raises roost.exception.Unavailable: when the other host does not give it
         """
         at = _copied(target)
@@ -202,6 +210,7 @@ class RemoteFile:
                 images.blank(target, size=self.size)
         if kind == RAW:
             os.truncate(target, -(-self.size // _SECTOR) * _SECTOR)
+        copied(min(at, self.size))
         while at < self.size:
             length = min(_PIECE, -(-(self.size - at) // _SECTOR) * _SECTOR)
             self._fetch_piece(target, settings, kind, at, length)
@@ -209,6 +218,7 @@ class RemoteFile:
             with target.open("rb") as file:
                 os.fsync(file.fileno())
             _write(_progress(target), str(at))
+            copied(min(at, self.size))
             LOG.info("%s: %d of %d bytes are copied", target, min(at, self.size), self.size)
         if kind == RAW:
             os.truncate(target, self.size)

@@ -197,6 +197,8 @@ def upgrade() -> None:
         sa.Column("dest_place", LONG_TEXT, nullable=True),
         sa.Column("old_flavor", LONG_TEXT, nullable=False),
         sa.Column("new_flavor", LONG_TEXT, nullable=False),
+        sa.Column("disk_total_bytes", sa.BigInteger(), nullable=True),
+        sa.Column("disk_processed_bytes", sa.BigInteger(), nullable=True),
         sa.Column("request_id", sa.String(length=64), nullable=False),
         sa.Column("user_id", sa.String(length=255), nullable=False),
         sa.Column("project_id", sa.String(length=255), nullable=False),
