@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
+from roost import exception
 from roost.db import wire
 from roost.db.cell import instances, models
 from roost.db.engine import Session
@@ -11,6 +12,12 @@ from roost.db.insert import insert_once
 from roost.objects import GuestConfig, InjectedFile, Instance
 
 _provisions = models.instance_provisions
+_c = models.instances.c
+_WITH_INSTANCE = (
+    sa.select(models.instances, _provisions.c.provisions)
+    .outerjoin(_provisions, _provisions.c.instance_uuid == _c.uuid)
+    .where(_c.uuid == sa.bindparam("uuid"), _c.deleted_at.is_(None))
+)
 
 
 def find(session: Session, instance_uuid: str) -> GuestConfig | None:
@@ -24,8 +31,11 @@ def get_instance(session: Session, uuid: str) -> Instance:
 
     :raises roost.exception.NotFound: when there is none
     """
-    instance = instances.get(session, uuid)
-    instance.provisions = find(session, uuid)
+    row = session.execute(_WITH_INSTANCE, {"uuid": uuid}).one_or_none()
+    if row is None:
+        raise exception.NotFound(f"Instance {uuid} could not be found.")
+    instance = instances.row_to_instance(row)
+    instance.provisions = wire.load(row.provisions)
     instance.obj_reset_changes(["provisions"])
     return instance
 
