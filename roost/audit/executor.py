@@ -23,7 +23,8 @@ from roost.db.api import instance_mappings, quota
 from roost.db.cell import audits as in_cell
 from roost.db.cell import instances, soft_delete
 from roost.db.engine import Database, Session, retried
-from roost.objects import Instance
+from roost.objects import Instance, InstancePlace
+from roost.objects.inventory import resources_of
 from roost.objects.topology import sizes_of
 
 LOG = logging.getLogger(__name__)
@@ -41,7 +42,13 @@ class ClaimRepairs(Protocol):
     ) -> None: ...
 
     def restore_claims(
-        self, context: RequestContext, *, host: str, node: str, holdings: dict[str, list[int]]
+        self,
+        context: RequestContext,
+        *,
+        host: str,
+        node: str,
+        holdings: dict[str, list[int]],
+        places: list[InstancePlace] | None = None,
     ) -> list[str]: ...
 
     def recount(self, context: RequestContext, *, host: str) -> bool: ...
@@ -159,18 +166,20 @@ class RepairExecutor:
             there = [one for one in instances.list_on_host(session, host) if one.uuid in wanted]
         restored: set[str] = set()
         for node in {str(one.node) for one in there}:
-            holdings = {
-                one.uuid: list(sizes_of(one.flavor, one.image, one.numa_topology))
-                for one in there
-                if one.node == node
-            }
-            restored.update(self._claim(host, node, holdings))
+            restored.update(self._claim(host, node, [one for one in there if one.node == node]))
         return restored
 
-    def _claim(self, host: str, node: str, holdings: dict[str, list[int]]) -> list[str]:
+    def _claim(self, host: str, node: str, there: Sequence[Instance]) -> list[str]:
+        holdings = {
+            one.uuid: list(sizes_of(one.flavor, one.image, one.numa_topology)) for one in there
+        }
         try:
             return self._schedulers.restore_claims(
-                self._context, host=host, node=node, holdings=holdings
+                self._context,
+                host=host,
+                node=node,
+                holdings=holdings,
+                places=[place for one in there if (place := _place(one)) is not None],
             )
         except exception.NotFound as error:
             advice = "Start its roost-compute, or remove the host."
@@ -324,6 +333,19 @@ class RepairExecutor:
 
 
 @retried
+def _place(instance: Instance) -> InstancePlace | None:
+    """Return the CPUs, devices and custom resources of an instance; None: it has none."""
+    resources = resources_of(instance.flavor)
+    if instance.numa_topology is None and not instance.pci and not resources:
+        return None
+    return InstancePlace.of(
+        instance_uuid=instance.uuid,
+        numa_topology=instance.numa_topology,
+        pci=list(instance.pci),
+        resources=resources,
+    )
+
+
 def _write(database: Database, step: Callable[[Session], Any]) -> Any:
     with database.begin() as session:
         return step(session)

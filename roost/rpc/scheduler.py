@@ -9,6 +9,7 @@ from roost.objects import (
     CellLiveness,
     Explanation,
     HostReport,
+    InstancePlace,
     RequestSpec,
     Selection,
     ServerGroup,
@@ -30,7 +31,7 @@ class Scheduler(interface.Interface):
     """
 
     topic = "scheduler"
-    version = "1.4"
+    version = "1.5"
     callers = frozenset({Level.API})
 
     @interface.call(since="1.0", added={"beside": "1.2"})
@@ -82,13 +83,19 @@ class Scheduler(interface.Interface):
     ) -> None:
         """Delete the claims of these instances (only those on ``host``, if one is named)."""
 
-    @interface.call(since="1.0")
+    @interface.call(since="1.0", added={"places": "1.5"})
     def restore_claims(
-        self, context: RequestContext, *, host: str, node: str, holdings: dict[str, list[int]]
+        self,
+        context: RequestContext,
+        *,
+        host: str,
+        node: str,
+        holdings: dict[str, list[int]],
+        places: list[InstancePlace] | None = None,
     ) -> list[str]:
         """Create claims for instances on a host that have none there, even beyond its capacity.
 
-        For repairs: the instances exist already. ``holdings`` is as in a HostReport.
+        For repairs: the instances are there. ``holdings`` and ``places`` are as in a HostReport.
 
         :returns: the uuids of the instances that got a claim
         :raises roost.exception.NotFound: when the host is unknown

@@ -23,6 +23,7 @@ from roost.objects import (
     CellLiveness,
     Explanation,
     HostReport,
+    InstancePlace,
     RequestSpec,
     Selection,
     ServerGroup,
@@ -212,13 +213,19 @@ class SchedulerManager:
         self._claims.release(instance_uuids, host=host, cell_uuid=cell_uuid)
 
     def restore_claims(
-        self, context: RequestContext, *, host: str, node: str, holdings: dict[str, list[int]]
+        self,
+        context: RequestContext,
+        *,
+        host: str,
+        node: str,
+        holdings: dict[str, list[int]],
+        places: list[InstancePlace] | None = None,
     ) -> list[str]:
         with self._database.read() as session:
             host_id = host_rows.find_id(session, host, node)
         if host_id is None:
             raise exception.NotFound(f"The schedulers do not know the host {host}, node {node}.")
-        return self._claims.restore(host_id, holdings)
+        return self._claims.restore(host_id, holdings, places=places or ())
 
     def set_host_enabled(
         self, context: RequestContext, *, host: str, enabled: bool, version: int

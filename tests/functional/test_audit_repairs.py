@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from roost import audit, exception, states
+from roost.db import wire
 from roost.db.api import build_requests, instance_mappings, quota
 from roost.db.api import models as api_models
 from roost.db.api import soft_delete as mappings
@@ -15,8 +16,19 @@ from roost.db.cell import instances
 from roost.db.cell import models as cell_models
 from roost.db.scheduler import models as scheduler_models
 from roost.db.types import utcnow
+from roost.scheduler.topology import HeldTopology
 from tests.audit_harness import AN_HOUR, SIZES, UNLIMITED, World
-from tests.builders import CELL1, CELL2, NOW, a_context, a_spec, a_uuid, a_wish
+from tests.builders import (
+    CELL1,
+    CELL2,
+    NOW,
+    a_context,
+    a_flavor,
+    a_numa_topology,
+    a_spec,
+    a_uuid,
+    a_wish,
+)
 from tests.fakes.neutron import failure
 
 
@@ -174,6 +186,21 @@ def test_damage_is_found_and_repaired(world, damage, kinds):
     assert world.found() == kinds
     assert all(outcome.done for outcome in world.repair())
     assert world.found() == []
+
+
+def test_a_claim_is_restored_with_the_cpus_and_custom_resources_of_its_server(world):
+    pinned = a_numa_topology({"pcpus": [1]}, cpu_policy="dedicated")
+    flavor = a_flavor(extra_specs={"resources:CUSTOM_LICENSE": "1"})
+    values = {"numa_topology": wire.dump(pinned), "flavor": wire.dump(flavor)}
+    world.write(sa.update(INSTANCES).values(values), world.databases[CELL1])
+    lose_a_claim(world)
+    world.repair()
+    claims = scheduler_models.claims.c
+    with world.books.read() as session:
+        mine = sa.select(claims.details).where(claims.instance_uuid == world.servers[0])
+        held = HeldTopology.from_json(session.scalar(mine))
+    assert held.numa.cells[0].pcpus == [1]
+    assert held.resources == (("CUSTOM_LICENSE", 1),)
 
 
 def test_all_damage_at_once_is_repaired_too(world):

@@ -103,6 +103,16 @@ def test_a_claim_that_is_restored_by_reports_has_them(select, report, clock):
         select()
 
 
+def test_a_claim_that_an_operator_restores_has_them(select, report, manager, context):
+    report("h1", inventories=[licenses(1)])
+    uuid = a_uuid()
+    place = InstancePlace.of(instance_uuid=uuid, resources={LICENSE: 1})
+    holdings = {uuid: [1, 0, 64, 0]}
+    manager.restore_claims(context, host="h1", node="h1", holdings=holdings, places=[place])
+    with pytest.raises(exception.NoValidHost, match=f"not enough {LICENSE}"):
+        select()
+
+
 def test_an_inventory_below_what_is_used_keeps_what_is_there(select, report, manager, context):
     report("h1", inventories=[licenses(2)])
     uuid = a_uuid()
