@@ -30,7 +30,7 @@ OPTIONS = [
     cfg.StrOpt(
         "provider_config_location",
         default="/etc/roost/provider_config/",
-        help="Folder of *.yaml files that give this host inventories of custom resource classes and"
+        help="Folder of .yaml files that give this host inventories of custom resource classes and"
         " traits: doc/resource_classes. A folder that does not exist gives none.",
     ),
     cfg.ListOpt(
