@@ -332,7 +332,6 @@ class RepairExecutor:
         return _write(self._api_database, step)
 
 
-@retried
 def _place(instance: Instance) -> InstancePlace | None:
     """Return the CPUs, devices and custom resources of an instance; None: it has none."""
     resources = resources_of(instance.flavor)
@@ -346,6 +345,7 @@ def _place(instance: Instance) -> InstancePlace | None:
     )
 
 
+@retried
 def _write(database: Database, step: Callable[[Session], Any]) -> Any:
     with database.begin() as session:
         return step(session)
