@@ -33,12 +33,14 @@ class HostReport(base.RoostObject):
 
     ``cpu_info`` is a JSON object on the CPUs, for operators; ``booted_at`` is the node's last
     start; ``load_average`` is that of 1, 5 and 15 minutes (empty: unknown), ``users`` the number of
-    logged-in users. Schedulers set ``instances_used``, the number of instances with claims.
+    logged-in users. Schedulers set ``instances_used``, the number of instances with claims, and
+    ``generation``, which grows with every change of the description and of claims.
     """
 
     # 1.1: load_average, users
     # 1.2: inventories
-    VERSION = "1.2"
+    # 1.3: generation
+    VERSION = "1.3"
     fields = {
         "host": fields.StringField(),
         "node": fields.StringField(),
@@ -62,6 +64,7 @@ class HostReport(base.RoostObject):
         "memory_mb_used": fields.IntegerField(),
         "disk_gb_used": fields.IntegerField(),
         "instances_used": fields.IntegerField(default=0),
+        "generation": fields.IntegerField(default=0),
         "hypervisor_type": fields.StringField(),
         "hypervisor_version": fields.IntegerField(),
         "cpu_info": fields.StringField(default="{}"),

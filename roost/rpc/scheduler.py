@@ -31,7 +31,7 @@ class Scheduler(interface.Interface):
     """
 
     topic = "scheduler"
-    version = "1.5"
+    version = "1.6"
     callers = frozenset({Level.API})
 
     @interface.call(since="1.0", added={"beside": "1.2"})
@@ -137,7 +137,7 @@ class Scheduler(interface.Interface):
     ) -> None:
         """Update server groups, with their members, that changed, or all of a range."""
 
-    @interface.call(since="1.0", added={"host": "1.1"})
+    @interface.call(since="1.0", added={"host": "1.1", "node": "1.6"})
     def list_hosts(
         self,
         context: RequestContext,
@@ -146,14 +146,16 @@ class Scheduler(interface.Interface):
         limit: int = 1000,
         node_uuid: str | None = None,
         host: str | None = None,
+        node: str | None = None,
     ) -> list[HostReport]:
         """Return the known hosts in order of host and node, with usage by claims.
 
-        Only the one with ``node_uuid``, or the nodes of ``host``, if they are named. ``marker`` is
-        the last host of the previous page; ``instances`` and ``holdings`` are empty.
+        Only the one with ``node_uuid``, the nodes of ``host``, or those called ``node``, if they
+        are named. ``marker`` is the last host of the previous page; ``instances`` and ``holdings``
+        are empty.
         """
 
-    @interface.call(since="1.0")
+    @interface.call(since="1.0", added={"project_id": "1.6"})
     def list_claims(
         self,
         context: RequestContext,
@@ -162,12 +164,14 @@ class Scheduler(interface.Interface):
         limit: int = 1000,
         host: str | None = None,
         instance_uuids: list[str] | None = None,
+        project_id: str | None = None,
     ) -> list[dict[str, Any]]:
         """Return claims in order of instance uuid; all those of the last one, beyond the limit.
 
-        Only those on ``host``, and of ``instance_uuids``, if these are named. Each has
-        instance_uuid, host, node, cell_uuid, project_id, group_uuid, state, created_at and age
-        (seconds; both by the schedulers' own clock), vcpus, pcpus, memory_mb and disk_gb.
+        Only those on ``host``, of ``instance_uuids`` and of ``project_id``, if these are named.
+        Each has instance_uuid, host, node, cell_uuid, project_id, group_uuid, state, created_at and
+        age (seconds; both by the schedulers' own clock), vcpus, pcpus, memory_mb and disk_gb; since
+        1.6 also resources: the amounts of custom resource classes, by class.
         """
 
     @interface.call(since="1.0")

@@ -46,14 +46,17 @@ class SchedulerClient(Scheduler):
             marker = page[-1].host
 
     def all_claims(
-        self, context: RequestContext, *, host: str | None = None
+        self, context: RequestContext, *, host: str | None = None, project_id: str | None = None
     ) -> Iterator[dict[str, Any]]:
         """Yield every claim in order of instance uuid, page by page.
 
         :param host: only those on this host
+        :param project_id: only those of this project's instances
         """
         marker: str | None = None
-        while page := self.list_claims(context, marker=marker, limit=PAGE, host=host):
+        while page := self.list_claims(
+            context, marker=marker, limit=PAGE, host=host, project_id=project_id
+        ):
             yield from page
             marker = page[-1]["instance_uuid"]
 

@@ -278,6 +278,7 @@ class SchedulerManager:
         limit: int = 1000,
         node_uuid: str | None = None,
         host: str | None = None,
+        node: str | None = None,
     ) -> list[HostReport]:
         with self._database.read() as session:
             reported = cell_rows.last_reports(session)
@@ -287,6 +288,7 @@ class SchedulerManager:
                 limit=limit,
                 node_uuid=node_uuid,
                 host=host,
+                node=node,
                 is_up=lambda row: self._is_up(row, reported),
             )
 
@@ -298,6 +300,7 @@ class SchedulerManager:
         limit: int = 1000,
         host: str | None = None,
         instance_uuids: list[str] | None = None,
+        project_id: str | None = None,
     ) -> list[dict[str, Any]]:
         with self._database.read() as session:
             return claim_rows.list_page(
@@ -306,6 +309,7 @@ class SchedulerManager:
                 limit=limit,
                 host=host,
                 instance_uuids=instance_uuids,
+                project_id=project_id,
                 now=self._clock(),
             )
 

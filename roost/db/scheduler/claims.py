@@ -7,6 +7,7 @@ sum of the claims at every commit, and transactions do not deadlock.
 
 import dataclasses
 import datetime
+import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
@@ -151,6 +152,7 @@ def list_page(
     limit: int,
     host: str | None = None,
     instance_uuids: Sequence[str] | None = None,
+    project_id: str | None = None,
     now: datetime.datetime,
 ) -> list[dict[str, Any]]:
     """Return claims after the instance ``marker``, in order of instance uuid, with ages in seconds.
@@ -159,11 +161,13 @@ def list_page(
 
     :param host: only those on this host
     :param instance_uuids: only those of these instances
+    :param project_id: only those of this project's instances
     """
     columns, hosts = _CLAIMS.c, _HOSTS.c
+    place = (hosts.host, hosts.node, hosts.cell_uuid)
     shown = (columns.project_id, columns.group_uuid, columns.state, columns.created_at)
     statement = (
-        sa.select(columns.instance_uuid, hosts.host, hosts.node, hosts.cell_uuid, *shown, *_SIZES)
+        sa.select(columns.instance_uuid, *place, *shown, *_SIZES, columns.details)
         .join(_HOSTS)
         .order_by(columns.instance_uuid, columns.number)
     )
@@ -171,6 +175,8 @@ def list_page(
         statement = statement.where(hosts.host == host)
     if instance_uuids is not None:
         statement = statement.where(columns.instance_uuid.in_(instance_uuids))
+    if project_id is not None:
+        statement = statement.where(columns.project_id == project_id)
     page = statement.limit(limit)
     if marker is not None:
         page = page.where(columns.instance_uuid > marker)
@@ -180,7 +186,13 @@ def list_page(
         rest = statement.where(columns.instance_uuid == last)
         rows = [row for row in rows if row["instance_uuid"] != last]
         rows += session.execute(rest).mappings().all()
-    return [{**row, **_made(row["created_at"], now)} for row in rows]
+    return [_as_dict(row, now) for row in rows]
+
+
+def _as_dict(row: sa.RowMapping, now: datetime.datetime) -> dict[str, Any]:
+    shown = {name: value for name, value in row.items() if name != "details"}
+    resources = json.loads(row["details"] or "{}").get("resources", {})
+    return {**shown, **_made(row["created_at"], now), "resources": resources}
 
 
 def _made(at: datetime.datetime, now: datetime.datetime) -> dict[str, Any]:

@@ -38,6 +38,7 @@ _CONTENTS = ("instances", "holdings", "places")
 _NO_NEWS = (
     "reported_at",
     "up",
+    "generation",
     "enabled",
     "enabled_version",
     *_LOAD,
@@ -125,12 +126,13 @@ def list_page(
     limit: int,
     node_uuid: str | None = None,
     host: str | None = None,
+    node: str | None = None,
     is_up: Callable[[sa.RowMapping], bool],
 ) -> list[HostReport]:
     """Return nodes after the host ``marker`` in order of host and node; usage is that of claims.
 
-    Only that of ``node_uuid``, or the nodes of ``host``, if they are named. A page never ends
-    between two nodes of one host, so it may be longer than ``limit``.
+    Only that of ``node_uuid``, the nodes of ``host``, or those called ``node``, if they are named.
+    A page never ends between two nodes of one host, so it may be longer than ``limit``.
 
     :param is_up: decides by cell_uuid, told_down and reported_at of a row
     """
@@ -139,6 +141,8 @@ def list_page(
         statement = statement.where(_HOSTS.c.node_uuid == node_uuid)
     if host is not None:
         statement = statement.where(_HOSTS.c.host == host)
+    if node is not None:
+        statement = statement.where(_HOSTS.c.node == node)
     after = statement if marker is None else statement.where(_HOSTS.c.host > marker)
     rows = session.execute(after.limit(limit)).mappings().all()
     if len(rows) == limit and rows:
@@ -241,6 +245,7 @@ def _as_report(row: sa.RowMapping, *, up: bool) -> HostReport:
     return HostReport.of(
         up=up,
         enabled=row["enabled"],
+        generation=row["generation"],
         reported_at=row["reported_at"],
         metrics=json.loads(row["metrics"]) if row["metrics"] else {},
         numa_cells=[NUMACell.obj_from_primitive(cell) for cell in cells],

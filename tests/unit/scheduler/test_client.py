@@ -46,7 +46,7 @@ class Paged(SchedulerClient):
     def list_hosts(self, context, *, marker=None, limit=1000):
         return [a_report(host) for host in self.hosts if host > (marker or "")][:limit]
 
-    def list_claims(self, context, *, marker=None, limit=1000, host=None):
+    def list_claims(self, context, *, marker=None, limit=1000, host=None, project_id=None):
         after = [claim for claim in self.claims if claim["instance_uuid"] > (marker or "")]
         return [claim for claim in after if host in (None, claim["host"])][:limit]
 

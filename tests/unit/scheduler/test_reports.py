@@ -102,12 +102,34 @@ def test_a_page_does_not_end_between_the_nodes_of_a_host(manager, context, repor
     assert listed(manager, context, marker="h1", limit=2) == [("h2", "h2")]
 
 
-def test_a_node_is_found_by_its_uuid(manager, context, report):
+def test_a_node_is_found_by_its_uuid_and_name(manager, context, report):
     for host, node in (("a", "1"), ("a", "2"), ("b", "1")):
         report(host, node=node)
     (known,) = manager.list_hosts(context, node_uuid=a_report("a", node="2").node_uuid)
     assert (known.host, known.node) == ("a", "2")
     assert manager.list_hosts(context, node_uuid=a_uuid()) == []
+    assert listed(manager, context, node="2") == [(known.host, known.node)]
+
+
+def test_the_generation_of_a_host_grows_with_its_description_and_claims(
+    manager, context, clock, report
+):
+    def generation():
+        return manager.list_hosts(context, host="h1")[0].generation
+
+    report("h1")
+    first = generation()
+    clock.pass_(1)
+    report("h1", reported_at=clock.now)
+    assert generation() == first
+    manager.select_destinations(
+        context, request_spec=a_spec(), instance_uuids=[a_uuid()], alternates=0
+    )
+    claimed = generation()
+    assert claimed > first
+    clock.pass_(1)
+    report("h1", reported_at=clock.now, traits=["HW_X"])
+    assert generation() > claimed
 
 
 def test_what_operators_ask_of_a_host_is_kept(manager, context, clock, report):
