@@ -78,10 +78,11 @@ ADMIN = "admin:ops"
 
 
 class Client(falcon.testing.TestClient):
-    """Asks as somebody, in a microversion."""
+    """Asks as somebody, in a microversion of Compute, and Placement in its latest."""
 
     def ask(self, method, path, *, version="2.1", token=ADMIN, **more):
-        headers = {"X-Auth-Token": token, "OpenStack-API-Version": f"compute {version}"}
+        versions = f"compute {version}, placement latest"
+        headers = {"X-Auth-Token": token, "OpenStack-API-Version": versions}
         return self.simulate_request(
             method, path, headers=headers | more.pop("headers", {}), **more
         )
@@ -251,6 +252,10 @@ class World:
             "service_id": "enable",
             "host_name": "h1",
             "hypervisor_id": self.scheduler.reports[0].node_uuid,
+            "provider_uuid": self.scheduler.reports[0].node_uuid,
+            "resource_class": "VCPU",
+            "trait": self.scheduler.reports[0].traits[0],
+            "consumer_uuid": instance.uuid,
             "aggregate_id": str(aggregate.id),
             "request_id": request_id,
             "image_id": self.image(properties={"a": "b"}, tags=["a"]).id,
@@ -343,7 +348,8 @@ def made(api_db, make_database, options, *, authentication=None, policy=None, ne
     by_url = {database.url: database for database in databases.values()}
     api_bus, images = RecordingBus(), FakeImageStore(an_image(id=IMAGE, name="tiny"))
     scheduler = FakeSchedulerHosts(
-        a_report("h1", booted_at=NOW), a_report("h2", cell_uuid=CELL2, availability_zone="east")
+        a_report("h1", booted_at=NOW, traits=["HW_CPU_X86_AVX2"]),
+        a_report("h2", cell_uuid=CELL2, availability_zone="east"),
     )
     networking = network_driver or LocalNetworking([PRIVATE])
     super_conductor = SuperConductor(api_bus)

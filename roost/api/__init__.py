@@ -5,8 +5,8 @@ Start at ``routes.py``, the table of all routes: each row names its handler. A r
 handler; ``faults.py`` converts the exceptions of all of them to HTTP errors.
 
 Resources are in ``compute/``, ``servers/`` and ``legacy/``: a module has a resource's schemas,
-views, handlers and routes; the row of a route has its rule. ``networking/`` has the API's side of
-the network drivers.
+views, handlers and routes; the row of a route has its rule. ``placement/`` has those of Placement.
+``networking/`` has the API's side of the network drivers.
 
 - ``app.py``: the WSGI application; ``dependencies.py``: dependencies and options of handlers
 - ``route.py``: a row of the table; ``request.py``: requests and answers of handlers

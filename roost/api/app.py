@@ -8,6 +8,8 @@ from roost.api import dispatch, faults, middleware
 from roost.api.dependencies import Dependencies
 from roost.api.dispatch import ProjectPaths
 from roost.api.legacy import removed
+from roost.api.placement.errors import WRITE_ONLY
+from roost.api.placement.microversions import PlacementMicroversions
 
 
 def make_app(dependencies: Dependencies) -> faults.App:
@@ -31,6 +33,7 @@ def make_app(dependencies: Dependencies) -> faults.App:
         middleware.Slashes(),
         middleware.LegacyPaths(),
         middleware.Microversions(),
+        PlacementMicroversions(),
         dependencies.authentication,
         ProjectPaths(dependencies.routes),
     ]
@@ -44,4 +47,6 @@ def make_app(dependencies: Dependencies) -> faults.App:
         if read is not None:
             setattr(resource, "on_head", read)  # noqa: B010 - Falcon finds it by its name
         app.add_route(path, resource)
+    for path in WRITE_ONLY:
+        app.add_route(path, object())
     return app

@@ -7,6 +7,8 @@ from typing import Any, Final
 import falcon
 
 from roost import exception
+from roost.api.placement import errors as placement_errors
+from roost.api.placement import microversions as placement
 
 LOG = logging.getLogger(__name__)
 
@@ -85,7 +87,7 @@ def _known_kind(
     if status > _UNKNOWN:
         LOG.warning("%s %s answered %d: %s", req.method, req.path, status, error.message)
     resp.status = status
-    resp.media = body(status, _for_users(error, status))
+    resp.media = _body_for(req, status, _for_users(error, status))
     if status in WAITING:
         resp.set_header("Retry-After", str(WAITING[status]))
     if "challenge" in error.details:
@@ -106,7 +108,8 @@ def _falcon_error(
     if status == _NOT_ALLOWED and req.path != "/" and req.env["PATH_INFO"].endswith("/"):
         status, error = 404, falcon.HTTPNotFound()  # a member of a collection, with an empty id
     resp.status = status
-    resp.media = body(status, error.description or MESSAGES.get(status, error.title or "Error"))
+    message = error.description or MESSAGES.get(status, error.title or "Error")
+    resp.media = _body_for(req, status, message)
     for name, value in dict(error.headers or {}).items():
         resp.set_header(name, value)
 
@@ -117,4 +120,14 @@ def _accident(
     request_id = getattr(req.context, "request_id", "unknown")
     LOG.error("%s %s failed", req.method, req.path, exc_info=error)
     resp.status = _UNKNOWN
-    resp.media = body(_UNKNOWN, f"Unexpected API error. The request's id is {request_id}.")
+    message = f"Unexpected API error. The request's id is {request_id}."
+    resp.media = _body_for(req, _UNKNOWN, message)
+
+
+def _body_for(req: falcon.Request, status: int, message: str) -> dict[str, Any]:
+    """Return the body of an error as the service that is asked has it."""
+    if not placement.is_below(req.path):
+        return body(status, message)
+    return placement_errors.body(
+        status, message, request_id=req.context.request_id, version=req.context.version
+    )

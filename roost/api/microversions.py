@@ -32,7 +32,7 @@ def negotiate(header: str | None, legacy: str | None) -> int:
     :raises Malformed: when it is not a version
     :raises NotOffered: when it is out of our range
     """
-    asked = _of_service(header) or (legacy or "").strip()
+    asked = asked_of(header, SERVICE) or (legacy or "").strip()
     if not asked:
         return MINIMUM
     if asked.lower() == "latest":
@@ -67,9 +67,10 @@ def name(minor: int) -> str:
     return f"2.{minor}"
 
 
-def _of_service(header: str | None) -> str | None:
+def asked_of(header: str | None, service: str) -> str | None:
+    """Return the version that ``OpenStack-API-Version`` asks of a service; None: none."""
     for part in (header or "").split(","):
         pair = part.split()
-        if pair and pair[0].lower() == SERVICE:
+        if pair and pair[0].lower() == service:
             return " ".join(pair[1:]) or "nothing"
     return None

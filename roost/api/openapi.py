@@ -2,7 +2,8 @@
 
 The document of all microversions has the forms of a body side by side (``anyOf``) where they
 differ, each with its range of versions. The document of one microversion has one form of each and
-nothing from other versions, for programs that send requests.
+nothing from other versions, for programs that send requests. Placement, which has microversions and
+errors of its own, is left out.
 """
 
 import functools
@@ -14,6 +15,7 @@ from roost.api import faults, microversions, service_catalog
 from roost.api.answers import ANSWERS
 from roost.api.dependencies import Dependencies
 from roost.api.middleware import COMPUTE, TOKEN
+from roost.api.placement import microversions as placement
 from roost.api.policy import ANYBODY, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import DATA, JSON, Route, row
@@ -73,6 +75,7 @@ _DESCRIPTIONS: Final = {
 def document(routes: Iterable[Route], *, minor: int | None = None) -> dict[str, Any]:
     """Return the document of all microversions, or of one."""
     paths: dict[str, dict[str, Any]] = {}
+    routes = [route for route in routes if not placement.is_below(route.path)]
     for (path, method), rows in _by_operation(routes, minor).items():
         paths.setdefault(path, {})[method.lower()] = _operation(rows, minor)
     return {

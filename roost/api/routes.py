@@ -1,4 +1,4 @@
-"""The table of routes: everything that Compute serves, and the checks of each request.
+"""The table of routes: everything that Compute and Placement serve, and the checks of each request.
 
 It joins the ``ROUTES`` of the modules of resources; a test finds one that is not listed here.
 """
@@ -24,6 +24,7 @@ from roost.api.compute import (
 from roost.api.legacy import extensions, hosts, networks, usage_audit_log
 from roost.api.legacy import images as legacy_images
 from roost.api.legacy import security_groups as legacy_security_groups
+from roost.api.placement import allocations, candidates, names, providers
 from roost.api.route import Route
 from roost.api.servers import (
     consoles,
@@ -74,6 +75,10 @@ _TABLES: Final = (
     networks.ROUTES,
     legacy_security_groups.ROUTES,
     legacy_images.ROUTES,
+    providers.ROUTES,
+    allocations.ROUTES,
+    names.ROUTES,
+    candidates.ROUTES,
 )
 ROUTES: Final[tuple[Route, ...]] = tuple(route for table in _TABLES for route in table)
 # Clients read these documents before they authenticate: no token is needed.

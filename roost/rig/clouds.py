@@ -21,6 +21,7 @@ clouds:
     compute_endpoint_override: {endpoint}
     image_endpoint_override: {root}/image
     network_endpoint_override: {root}/network
+    placement_endpoint_override: {root}/placement
     compute_api_version: "{microversion}"
     identity_api_version: "3"
 """

@@ -8,7 +8,8 @@ class FakeSchedulerHosts:
     """Stands behind ``SchedulerClient`` for the API.
 
     ``enabled``, ``words``, ``aggregates`` and ``groups`` keep what it was told; ``claimed`` has the
-    hosts that hold claims; ``sent`` counts the reports that it has sent. ``moved`` has the claims
+    hosts that hold claims; ``sent`` counts the reports that it has sent, ``claims`` has the claims
+    as they are listed. ``moved`` has the claims
     that it has made beside others, ``released`` those that it has released. ``chosen`` is the host
     that it chooses.
     """
@@ -18,6 +19,7 @@ class FakeSchedulerHosts:
         self.enabled = {}
         self.words = []
         self.claimed = set()
+        self.claims = []
         self.aggregates = []
         self.groups = []
         self.away = False
@@ -32,7 +34,7 @@ class FakeSchedulerHosts:
     def all_hosts(self, context, *, marker=None, page_size=1000):
         return iter(self.list_hosts(context, marker=marker))
 
-    def list_hosts(self, context, *, marker=None, limit=1000, node_uuid=None, host=None):
+    def list_hosts(self, context, *, marker=None, limit=1000, node_uuid=None, host=None, node=None):
         self._reach()
         found = [
             report
@@ -40,9 +42,25 @@ class FakeSchedulerHosts:
             if (marker is None or report.host > marker)
             and node_uuid in (None, report.node_uuid)
             and host in (None, report.host)
+            and node in (None, report.node)
         ][:limit]
         self.sent += len(found)
         return found
+
+    def list_claims(
+        self, context, *, marker=None, limit=1000, host=None, instance_uuids=None, project_id=None
+    ):
+        self._reach()
+        return [
+            claim
+            for claim in self.claims
+            if host in (None, claim["host"])
+            and project_id in (None, claim["project_id"])
+            and (instance_uuids is None or claim["instance_uuid"] in instance_uuids)
+        ]
+
+    def all_claims(self, context, **filters):
+        return iter(self.list_claims(context, **filters))
 
     def remove_host(self, context, *, host):
         self._reach()

@@ -21,6 +21,7 @@ _OWN_FILES = "the ages of this machine's own files, which have its own clock"
 ALLOWED = {
     "api/servers/operations.py": _SHOWN,
     "api/compute/keypairs.py": "of certificates, which are checked by clocks of strangers",
+    "api/placement/microversions.py": "the date of an answer, which nobody compares",
     "api/servers/interfaces.py": _SHOWN,
     "api/servers/actions.py": _SHOWN,
     "cells/cell.py": _SHOWN,

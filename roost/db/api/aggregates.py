@@ -8,7 +8,7 @@ unique, and a host has one availability zone.
 import dataclasses
 import uuid
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -86,6 +86,21 @@ def list_page(session: Session, *, after: str | None, limit: int) -> list[Aggreg
     if after is not None:
         query = query.where(_aggregates.c.uuid > after)
     return _loaded(session, session.execute(query).all())
+
+
+def uuids_of_host(session: Session, host: str) -> list[str]:
+    """Return the uuids of a host's aggregates, in order."""
+    query = sa.select(_aggregates.c.uuid).join(_hosts).where(_hosts.c.host == host)
+    return [*session.scalars(query.order_by(_aggregates.c.uuid))]
+
+
+def memberships(session: Session, uuids: Collection[str]) -> dict[str, set[str]]:
+    """Return which of these aggregates each of their hosts is in."""
+    query = sa.select(_hosts.c.host, _aggregates.c.uuid).join(_aggregates)
+    found: dict[str, set[str]] = defaultdict(set)
+    for host, aggregate in session.execute(query.where(_aggregates.c.uuid.in_(uuids))):
+        found[host].add(aggregate)
+    return dict(found)
 
 
 def zones(session: Session) -> dict[str, str]:

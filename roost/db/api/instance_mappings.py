@@ -120,6 +120,12 @@ def projects_of(session: Session, uuids: Collection[str]) -> dict[str, str]:
     return {row.instance_uuid: row.project_id for row in rows}
 
 
+def of_user(session: Session, project_id: str, user_id: str) -> set[str]:
+    """Return the instances that a user has in a project, also those being deleted."""
+    theirs = (_mappings.c.project_id == project_id, _mappings.c.user_id == user_id)
+    return {*session.scalars(sa.select(_mappings.c.instance_uuid).where(*theirs))}
+
+
 def leaving(session: Session, uuids: Collection[str]) -> dict[str, str]:
     """Return the cells of those of these instances that are queued for delete."""
     rows = session.execute(

@@ -16,7 +16,10 @@ KEYSTONE, GLANCE, NEUTRON = "keystone", "glance", "neutron"
 _PORTS: Final = {KEYSTONE: 5000, GLANCE: 9292, NEUTRON: 9696}
 _TYPES: Final = {KEYSTONE: "identity", GLANCE: "image", NEUTRON: "network"}
 # As all clouds name who serves a type, whoever it is: libcloud finds nothing under another name.
-NAMES: Final = {kind: name for name, kind in _TYPES.items()} | {"compute": "nova"}
+NAMES: Final = {kind: name for name, kind in _TYPES.items()} | {
+    "compute": "nova",
+    "placement": "placement",
+}
 _NEEDED: Final = {GLANCE: KEYSTONE, NEUTRON: KEYSTONE}
 _ROOST: Final = "roost"
 _SECONDS: Final = 120  # that they may take to answer: they serve one request after the other
@@ -70,7 +73,12 @@ class Openstack:
         :param compute: the address of Roost's API
         """
         root = compute.removesuffix("/v2.1")
-        own = {"compute": compute, "image": f"{root}/image", "network": f"{root}/network"}
+        own = {
+            "compute": compute,
+            "image": f"{root}/image",
+            "network": f"{root}/network",
+            "placement": f"{root}/placement",
+        }
         return own | {_TYPES[name]: self.url(name) for name in self.names}
 
     @property

@@ -26,6 +26,7 @@ _OTHERS = dict.fromkeys(("stranger", "strange reader"), "yes")
 _PUBLIC = {who: "yes" for who in CALLERS if who not in SCOPES}
 _MANAGERS = {"manager": "yes"} | _ADMINS
 _ADMIN = _ADMINS
+_SERVICES = _ADMINS | {"service": "yes"}
 _LOOK = {"reader": "yes"} | _WORKERS | _OTHERS  # what all projects share, or the caller's own list
 _SEE_OWN = {"reader": "yes"} | _WORKERS | {"stranger": 404, "strange reader": 404}
 _SEE_OWN_ONLY = {"reader": "yes"} | _WORKERS  # of other projects it is no secret either
@@ -62,7 +63,7 @@ _BY_PATH = {
         "GET": dict.fromkeys(_SEE_OWN, 404),
         "PUT DELETE": dict.fromkeys(_WORKERS, 501) | _THEIRS,
     },
-    "/v2.1/os-server-external-events": {"POST": _ADMIN | {"service": "yes"}},
+    "/v2.1/os-server-external-events": {"POST": _SERVICES},
     "/v2.1/servers/{server_id}/diagnostics": {"GET": _ADMIN},
     "/v2.1/servers/{server_id}/remote-consoles": {"POST": _CHANGE_OWN},
     "/v2.1/os-console-auth-tokens/{console_token}": {"GET": _ADMIN},
@@ -144,6 +145,25 @@ _BY_PATH = {
         "PUT": _ADMINS | {"stranger": "yes"},
         "DELETE": _WORKERS,
     },
+    "/placement": {"GET": _PUBLIC},
+    "/placement/resource_providers": {"GET": _SERVICES},
+    "/placement/resource_providers/{provider_uuid}": {"GET": _SERVICES},
+    "/placement/resource_providers/{provider_uuid}/inventories": {"GET": _SERVICES},
+    "/placement/resource_providers/{provider_uuid}/inventories/{resource_class}": {
+        "GET": _SERVICES
+    },
+    "/placement/resource_providers/{provider_uuid}/usages": {"GET": _SERVICES},
+    "/placement/resource_providers/{provider_uuid}/aggregates": {"GET": _SERVICES},
+    "/placement/resource_providers/{provider_uuid}/traits": {"GET": _SERVICES},
+    "/placement/resource_providers/{provider_uuid}/allocations": {"GET": _SERVICES},
+    "/placement/allocations/{consumer_uuid}": {"GET": _SERVICES},
+    # without the parameters that these need
+    "/placement/usages": {"GET": dict.fromkeys(_SERVICES, 400)},
+    "/placement/allocation_candidates": {"GET": dict.fromkeys(_SERVICES, 400)},
+    "/placement/traits": {"GET": _SERVICES},
+    "/placement/traits/{trait}": {"GET": _SERVICES},
+    "/placement/resource_classes": {"GET": _SERVICES},
+    "/placement/resource_classes/{resource_class}": {"GET": _SERVICES},
     "/network": {"GET": _PUBLIC},
     "/network/v2.0": {"GET": _PUBLIC},
     "/network/v2.0/networks": {"GET": _LOOK, "POST": _MAKE},
@@ -262,6 +282,16 @@ _BY_NOUN = {  # names of rules, by the role that is enough
     "roost:aggregates": {"administrator": "action"},
     "os_compute_api:os-availability-zone": {"reader": "list", "administrator": "detail"},
     "os_compute_api:limits": {"administrator": "other_project"},
+    "placement": {"administrator": "usages"},
+    "placement:resource_providers": {"administrator": "list show usages"},
+    "placement:resource_providers:inventories": {"administrator": "list show"},
+    "placement:resource_providers:aggregates": {"administrator": "list"},
+    "placement:resource_providers:traits": {"administrator": "list"},
+    "placement:resource_providers:allocations": {"administrator": "list"},
+    "placement:allocations": {"administrator": "list"},
+    "placement:allocation_candidates": {"administrator": "list"},
+    "placement:traits": {"administrator": "list show"},
+    "placement:resource_classes": {"administrator": "list show"},
     "os_compute_api:os-quota-sets": {
         "reader": "show detail",
         "nobody": "defaults",

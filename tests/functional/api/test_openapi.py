@@ -16,6 +16,7 @@ from schemathesis.specs.openapi import checks
 
 from roost.api import microversions, openapi
 from roost.api.dependencies import ApiOptions
+from roost.api.placement.microversions import is_below
 from roost.db.api import models
 from roost.standalone.image_schemas import PATCH_KINDS
 from roost.standalone.tables import ROUTES
@@ -112,11 +113,11 @@ def test_the_document_is_valid(described, minor):
     described[minor].validate()
 
 
-def test_the_document_has_every_route(described):
+def test_the_document_has_every_route_but_those_of_placement(described):
     paths = described[_ALL].raw_schema["paths"]
-    assert [r for r in ROUTES if r.method.lower() not in paths.get(r.path, {})] == []
+    described = [route for route in ROUTES if not is_below(route.path)]
     assert {(p, m) for p, methods in paths.items() for m in methods} == {
-        (route.path, route.method.lower()) for route in ROUTES
+        (route.path, route.method.lower()) for route in described
     }
 
 

@@ -61,7 +61,9 @@ def test_the_catalog_names_what_roost_serves_in_place_of_others(tmp_path):
     assert (alone["compute"], alone["image"]) == (compute, "http://127.0.0.1:8774/image")
     among = planned(tmp_path, *ALL).openstack
     assert among.endpoints(compute)["network"] == among.url("neutron")
-    assert [NAMES[kind] for kind in alone] == ["nova", "glance", "neutron", "keystone"]
+    assert alone["placement"] == "http://127.0.0.1:8774/placement"
+    names = ["nova", "glance", "neutron", "placement", "keystone"]
+    assert [NAMES[kind] for kind in alone] == names
 
 
 def test_files_of_people_are_their_owners_alone(tmp_path):

@@ -1,0 +1,146 @@
+"""Allocations and usages: the claims of instances, which are the consumers.
+
+An instance that moves has claims on two providers.
+"""
+
+import collections
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
+
+from roost.api.dependencies import Dependencies
+from roost.api.placement.providers import ProviderReader
+from roost.api.placement.rows import row, rule, strict_query
+from roost.api.request import Answer, Call
+from roost.api.route import Route
+from roost.api.validation import is_uuid
+from roost.db.api import instance_mappings
+from roost.objects.host import uuid_of_node
+from roost.objects.inventory import STANDARD_CLASSES
+
+USAGES: Final = 9
+_OWNERS: Final = 12
+_CONSUMER_GENERATION: Final = 28
+_CONSUMER_TYPE: Final = 38
+_INSTANCE: Final = "INSTANCE"
+_ALL: Final = "all"
+# A claim is made and deleted as a whole, so its consumer has one generation.
+_GENERATION: Final = {"consumer_generation": 1}
+_OWNER: Final = {"type": "string", "minLength": 1, "maxLength": 255}
+_TYPE: Final = {"type": "string", "pattern": "^([A-Z0-9_]{1,255}|all|unknown)$"}
+USAGES_QUERY: Final = strict_query(
+    {
+        "project_id": (USAGES, _OWNER),
+        "user_id": (USAGES, _OWNER),
+        "consumer_type": (_CONSUMER_TYPE, _TYPE),
+    },
+    required=["project_id"],
+)
+Claim = Mapping[str, Any]
+
+
+class Allocations:
+    """Handlers of ``/placement/allocations``, ``usages``, and the allocations of a provider."""
+
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._scheduler = dependencies.scheduler
+        self._database = dependencies.api_database
+        self._providers = ProviderReader(dependencies.scheduler, dependencies.api_database)
+
+    def of_provider(self, call: Call) -> Answer:
+        report = self._providers.get(call.context, call.params["provider_uuid"])
+        generation = _GENERATION if call.version >= _CONSUMER_GENERATION else {}
+        shown = {
+            claim["instance_uuid"]: {"resources": _resources(claim), **generation}
+            for claim in self._scheduler.all_claims(call.context, host=report.host)
+            if claim["node"] == report.node
+        }
+        return Answer({"allocations": shown, "resource_provider_generation": report.generation})
+
+    def of_consumer(self, call: Call) -> Answer:
+        """Return the claims of an instance; one that has none, or does not exist, has no claims."""
+        consumer = call.params["consumer_uuid"]
+        claims = self._claims(call, consumer) if is_uuid(consumer) else []
+        shown = {
+            uuid_of_node(claim["host"], claim["node"]): {
+                "resources": _resources(claim),
+                "generation": self._generation(call, claim),
+            }
+            for claim in claims
+        }
+        more = self._consumer(claims[0], call.version) if claims else {}
+        return Answer({"allocations": shown, **more})
+
+    def usages(self, call: Call) -> Answer:
+        """Sum up the claims of a project, or of its instances that a user created."""
+        project, user = call.query.values["project_id"][-1], call.query.one("user_id")
+        claims = list(self._scheduler.all_claims(call.context, project_id=project))
+        if user is not None:
+            with self._database.read() as session:
+                theirs = instance_mappings.of_user(session, project, user)
+            claims = [claim for claim in claims if claim["instance_uuid"] in theirs]
+        if call.version < _CONSUMER_TYPE:
+            return Answer({"usages": _total(claims)})
+        return Answer({"usages": _by_type(claims, call.query.one("consumer_type"))})
+
+    def _claims(self, call: Call, consumer: str) -> list[dict[str, Any]]:
+        return self._scheduler.list_claims(call.context, instance_uuids=[consumer])
+
+    def _generation(self, call: Call, claim: Claim) -> int:
+        found = self._providers.find(call.context, uuid_of_node(claim["host"], claim["node"]))
+        return found[0].generation if found else 0
+
+    def _consumer(self, claim: Claim, version: int) -> dict[str, Any]:
+        if version < _OWNERS:
+            return {}
+        with self._database.read() as session:
+            mapping = instance_mappings.find(session, claim["instance_uuid"])
+        shown = {
+            "project_id": claim["project_id"],
+            "user_id": None if mapping is None else mapping.user_id,
+        }
+        if version >= _CONSUMER_GENERATION:
+            shown |= _GENERATION
+        if version >= _CONSUMER_TYPE:
+            shown |= {"consumer_type": _INSTANCE}
+        return shown
+
+
+def _resources(claim: Claim) -> dict[str, int]:
+    standard = {name: claim[amount] for name, amount in STANDARD_CLASSES.items() if claim[amount]}
+    custom = claim.get("resources", {})  # a scheduler of the release before has none
+    return {**standard, **custom}
+
+
+def _total(claims: Iterable[Claim]) -> dict[str, int]:
+    total: collections.Counter[str] = collections.Counter()
+    for claim in claims:
+        total.update(_resources(claim))
+    return dict(total)
+
+
+def _by_type(claims: Collection[Claim], consumer_type: str | None) -> dict[str, Any]:
+    if not claims or consumer_type not in (None, _ALL, _INSTANCE):
+        return {}
+    consumers = {claim["instance_uuid"] for claim in claims}
+    return {consumer_type or _INSTANCE: {**_total(claims), "consumer_count": len(consumers)}}
+
+
+ROUTES: Final[tuple[Route, ...]] = (
+    row(
+        "/resource_providers/{provider_uuid}/allocations",
+        (Allocations, Allocations.of_provider),
+        rule("resource_providers:allocations:list", "List the allocations of a provider."),
+    ),
+    row(
+        "/allocations/{consumer_uuid}",
+        (Allocations, Allocations.of_consumer),
+        rule("allocations:list", "List the allocations of a consumer."),
+    ),
+    row(
+        "/usages",
+        (Allocations, Allocations.usages),
+        rule("usages", "Show what a project uses."),
+        query=USAGES_QUERY,
+        since=USAGES,
+    ),
+)

@@ -1,0 +1,146 @@
+"""Filters of providers: the resources, traits and aggregates that a query requires."""
+
+import dataclasses
+import re
+import uuid
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
+
+from roost import exception
+from roost.api.request import Query
+from roost.api.validation import is_uuid
+from roost.objects import HostReport
+from roost.objects.inventory import inventories_of
+
+FORBIDDEN_TRAITS: Final = 22
+SEVERAL_MEMBER_OF: Final = 24
+FORBIDDEN_AGGREGATES: Final = 32
+ANY_TRAIT: Final = 39
+_NAME: Final = re.compile(r"[A-Z0-9_]{1,255}", re.ASCII)
+_AMOUNT: Final = re.compile(r"0*[1-9][0-9]{0,17}", re.ASCII)
+_IN: Final = "in:"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ProviderRequirements:
+    """What a provider must have: amounts by class, one trait and one aggregate of each set.
+
+    Aggregates are uuids.
+    """
+
+    resources: Mapping[str, int]
+    traits: Collection[frozenset[str]]
+    forbidden_traits: frozenset[str]
+    aggregates: Collection[frozenset[str]]
+    forbidden_aggregates: frozenset[str]
+
+    @property
+    def named_aggregates(self) -> frozenset[str]:
+        """All aggregates that are named, required or forbidden."""
+        return self.forbidden_aggregates.union(*self.aggregates)
+
+    def fit(self, report: HostReport, member_of: Collection[str]) -> bool:
+        """Return whether a node has it all, and the resources unused.
+
+        :param member_of: the aggregates of the node, at least those that are named
+        """
+        return (
+            self.forbidden_aggregates.isdisjoint(member_of)
+            and all(not some.isdisjoint(member_of) for some in self.aggregates)
+            and self.forbidden_traits.isdisjoint(report.traits)
+            and all(not some.isdisjoint(report.traits) for some in self.traits)
+            and self._has_resources(report)
+        )
+
+    def _has_resources(self, report: HostReport) -> bool:
+        if not self.resources:
+            return True
+        inventories = {one.resource_class: one for one in inventories_of(report)}
+        return all(
+            (found := inventories.get(name)) is not None
+            and found.min_unit <= amount <= found.max_unit
+            and amount % found.step_size == 0
+            and found.used + amount <= found.capacity
+            for name, amount in self.resources.items()
+        )
+
+
+def read(query: Query, *, version: int) -> ProviderRequirements:
+    """Return the requirements of a query's ``resources``, ``required`` and ``member_of``.
+
+    :raises roost.exception.Invalid: when they are malformed, or need a later version
+    """
+    required = list(_traits(_required(query, version), version))
+    members = list(_aggregates(_member_of(query, version), version))
+    return ProviderRequirements(
+        resources=_resources(query.one("resources")),
+        traits=[names for wanted, names in required if wanted],
+        forbidden_traits=_joined(names for wanted, names in required if not wanted),
+        aggregates=[uuids for wanted, uuids in members if wanted],
+        forbidden_aggregates=_joined(uuids for wanted, uuids in members if not wanted),
+    )
+
+
+def _required(query: Query, version: int) -> list[str]:
+    """Return the values of ``required``; before 1.39 the last one counts alone."""
+    values = query.in_turn("required")
+    return values if version >= ANY_TRAIT else values[-1:]
+
+
+def _member_of(query: Query, version: int) -> list[str]:
+    values = query.in_turn("member_of")
+    if len(values) > 1 and version < SEVERAL_MEMBER_OF:
+        raise exception.Invalid("Multiple member_of parameters are not supported before 1.24.")
+    return values
+
+
+def _joined(sets: Iterable[frozenset[str]]) -> frozenset[str]:
+    return frozenset[str]().union(*sets)
+
+
+def _resources(text: str | None) -> dict[str, int]:
+    if text is None:
+        return {}
+    found: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, amount = part.partition(":")
+        if not _NAME.fullmatch(name) or not _AMOUNT.fullmatch(amount) or name in found:
+            raise exception.Invalid(
+                "Badly formed resources parameter. Expected resources query string parameter in"
+                f" form: ?resources=VCPU:2,MEMORY_MB:1024. Got: {text}."
+            )
+        found[name] = int(amount)
+    return found
+
+
+def _traits(values: Iterable[str], version: int) -> Iterable[tuple[bool, frozenset[str]]]:
+    """Yield sets of which one is required (True), or of which none may be there (False)."""
+    for value in values:
+        if value.startswith(_IN) and version >= ANY_TRAIT:
+            yield True, _trait_names(value.removeprefix(_IN).split(","), value)
+            continue
+        for name in value.split(","):
+            is_forbidden = name.startswith("!") and version >= FORBIDDEN_TRAITS
+            yield not is_forbidden, _trait_names([name[1:] if is_forbidden else name], value)
+
+
+def _trait_names(names: list[str], value: str) -> frozenset[str]:
+    if not all(_NAME.fullmatch(name) for name in names):
+        raise exception.Invalid(
+            f"Invalid query string parameters: 'required' needs names of traits. Got: {value}."
+        )
+    return frozenset(names)
+
+
+def _aggregates(values: Iterable[str], version: int) -> Iterable[tuple[bool, frozenset[str]]]:
+    """Yield sets of which one is required (True), or of which none may be had (False)."""
+    for value in values:
+        is_forbidden = value.startswith("!") and version >= FORBIDDEN_AGGREGATES
+        rest = value.removeprefix("!") if is_forbidden else value
+        uuids = rest.removeprefix(_IN).split(",") if rest.startswith(_IN) else [rest]
+        if not all(is_uuid(each) for each in uuids):
+            raise exception.Invalid(
+                "Invalid query string parameters: 'member_of' needs the uuid of an aggregate, or"
+                f" several after 'in:'. Got: {value}."
+            )
+        yield not is_forbidden, frozenset(str(uuid.UUID(each)) for each in uuids)
