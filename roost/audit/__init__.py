@@ -4,7 +4,7 @@ It reads the state of all parts (:mod:`roost.audit.collector`), compares it
 (:mod:`roost.audit.findings`), and checks each suspect twice more, since a running deployment
 changes meanwhile. Used by roost-manage, the rig and the tests. It changes nothing;
 :mod:`roost.audit.executor` carries out the repairs that ``repairs.py`` plans. ``snapshot.py`` has
-the data of one check, ``restore.py`` compares a cell after its database was restored from a backup.
+the data of one check.
 
 May import ``cells``, ``db`` and below, and the scheduler's client.
 """

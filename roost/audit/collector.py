@@ -28,7 +28,7 @@ from roost.db import clock
 from roost.db.api import audits as api_level
 from roost.db.api import quota
 from roost.db.cell import audits as in_cell
-from roost.db.cell import ports, services, stale_tasks
+from roost.db.cell import ports, services
 from roost.db.engine import Database
 from roost.db.spans import UuidRange, Which, spans
 from roost.external.neutron_ports import ServerPort
@@ -133,7 +133,6 @@ class Collector:
         self._read_cells(snapshot, named)
         self._read_deleted(snapshot, named)
         self._read_ports(snapshot)
-        self._read_held(snapshot)
         with _noting(snapshot.unchecked, "claims"):
             self._read_claims(snapshot, named)
         self._read_api(snapshot, named)
@@ -208,7 +207,7 @@ class Collector:
             (cell_uuid, host): self._cells.get(cell_uuid).compute.on(host)
             for cell_uuid, host in places
         }
-        return ask_hosts(by_place, unchecked)
+        return _ask_hosts(by_place, unchecked)
 
     # instances
 
@@ -226,20 +225,6 @@ class Collector:
         with cell.database.read() as session:
             rows = in_cell.list_live(session, which)
         return [LiveInstance(cell_uuid=cell.uuid, **row._asdict()) for row in rows]
-
-    def _read_held(self, snapshot: Snapshot) -> None:
-        for cell in self._cells.all():
-            if cell.uuid not in snapshot.unknown_cells:
-                with (
-                    _noting(snapshot.unchecked, f"cell {cell.name}"),
-                    cell.database.read() as session,
-                ):
-                    held = stale_tasks.list_stale(session, seconds=stale_tasks.STALE_SECONDS)
-                    snapshot.held |= {
-                        task.instance_uuid: f"is {task.task_state} on {task.host} since"
-                        f" {task.since:%Y-%m-%d %H:%M:%S} UTC, in cell {cell.name}"
-                        for task in held
-                    }
 
     def _read_ports(self, snapshot: Snapshot) -> None:
         for cell in self._cells.all():
@@ -332,7 +317,7 @@ class Collector:
                 snapshot.quota_counted[project] = difference.counted
 
 
-def ask_hosts(hosts: Mapping[Place, Compute], unchecked: list[str]) -> dict[Place, set[str]]:
+def _ask_hosts(hosts: Mapping[Place, Compute], unchecked: list[str]) -> dict[Place, set[str]]:
     """Return the guests of hosts, queried concurrently; errors are noted as unchecked."""
     found = {}
     with futures.ThreadPoolExecutor(_HOSTS_AT_ONCE) as pool:

@@ -216,11 +216,6 @@ def _build_requests_stuck(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
             yield uuid, f"has waited for a host since {since:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _tasks_held(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """Yield tasks that wait for an operator, after a long outage or a restored backup."""
-    yield from snapshot.held.items()
-
-
 def _unknown(snapshot: Snapshot, uuid: str) -> bool:
     mapping = snapshot.mappings.get(uuid)
     return mapping is not None and mapping.cell_uuid in snapshot.unknown_cells
@@ -245,7 +240,6 @@ _CHECKS: Final[dict[str, Check]] = {
     "mappings without instance": _mappings_without_instance,
     "soft-deleted other than the mappings": _soft_deleted_unlike_mapping,
     "build requests stuck": _build_requests_stuck,
-    "tasks held": _tasks_held,
 }
 KINDS: Final = tuple(_CHECKS)
 PLACEMENT: Final = tuple(_OF_PLACEMENT)

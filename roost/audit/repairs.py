@@ -198,10 +198,6 @@ def _leave_overdue(finding: Finding, facts: _Facts) -> Iterator[Repair]:
         yield _left(finding, "schedulers release it: check that one runs")
 
 
-def _leave_held(finding: Finding, _facts: _Facts) -> Iterator[Repair]:
-    yield _left(finding, "it waits for an operator: see roost-manage cell held-tasks")
-
-
 def _leave_in_two_cells(finding: Finding, _facts: _Facts) -> Iterator[Repair]:
     yield _left(finding, "an operator must decide which one its user works with: check both guests")
 
@@ -225,7 +221,6 @@ _REMEDIES: Final[dict[str, _Remedy]] = {
     "mappings without instance": _forget,
     "soft-deleted other than the mappings": _sync,
     "build requests stuck": _simply(END_LEASE),
-    "tasks held": _leave_held,
 }
 # Claims are released before others are created; counting comes after all changes of the counts.
 _ORDER: Final[Sequence[str]] = (

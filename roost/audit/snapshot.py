@@ -154,7 +154,7 @@ class Snapshot:
     hosts by instance (None: no scheduler has answered), and ``ledger`` further data of
     claims. ``outside_ports`` are Neutron's by id, and ``deleted_in_cell`` those of their instances
     that a cell has deleted. ``deleted`` are the instances that their users have deleted, by the API
-    database, and ``held`` describes tasks that wait for an operator, by instance.
+    database.
     ``unknown_cells`` are cells whose database could not be read, so their instances are unknown.
     """
 
@@ -169,7 +169,6 @@ class Snapshot:
     outside_ports: dict[str, ServerPort] = dataclasses.field(default_factory=dict)
     deleted_in_cell: set[str] = dataclasses.field(default_factory=set)
     deleted: set[str] = dataclasses.field(default_factory=set)
-    held: dict[str, str] = dataclasses.field(default_factory=dict)
     quota_used: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
     quota_counted: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
     unknown_cells: set[str] = dataclasses.field(default_factory=set)

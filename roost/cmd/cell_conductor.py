@@ -27,7 +27,6 @@ from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.server_moves import ServerMoves
 from roost.conductor.cell.sweeper import CellSweeper
 from roost.context import admin_context
-from roost.db.cell.stale_tasks import STALE_SECONDS
 from roost.db.engine import Database
 from roost.external.neutron import DRIVER, Neutron
 from roost.external.neutron_ports import NeutronPorts
@@ -88,10 +87,9 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         cell_sweeper.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
         cell_sweeper.Deletes(deletion, compute, filterings),
         cell_sweeper.Operations(outcomes, moves),
-        Confirmations(database, moves, conf.compute.resize_confirm_window, STALE_SECONDS),
+        Confirmations(database, moves, conf.compute.resize_confirm_window),
         surely_down=liveness_reporter.surely_down,
         lease_seconds=conf.conductor.task_lease_seconds,
-        stale_seconds=STALE_SECONDS,
     )
     me = {"host": conf.host, "binary": NAME}
     settle = functools.partial(manager.report_service, admin_context(), **me)
@@ -168,12 +166,7 @@ def _manager(
     known = networks.parse(conf.network.local_networks)
     return CellConductorManager(
         database,
-        progress=BuildProgress(
-            host=conf.host,
-            database=database,
-            networks=known,
-            stale_seconds=STALE_SECONDS,
-        ),
+        progress=BuildProgress(host=conf.host, database=database, networks=known),
         rescheduling=rescheduling,
         deletion=deletion,
         outcomes=outcomes,

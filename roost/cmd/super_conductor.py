@@ -23,7 +23,6 @@ from roost.conductor.super.resizes import Resizes
 from roost.conductor.super.scheduler_sync import Snapshots
 from roost.conductor.super.soft_delete import SoftDeletes
 from roost.conductor.super.sweeper import SuperSweeper
-from roost.db.cell.stale_tasks import STALE_SECONDS
 from roost.db.engine import Database
 from roost.rpc.notifications import Notifier
 from roost.rpc.super_conductor import SuperConductor
@@ -101,7 +100,6 @@ def _boots(
         notifier=Notifier(conf, f"{NAME}:{conf.host}"),
         alternates=conf.conductor.max_attempts - 1,
         lease_seconds=conf.conductor.task_lease_seconds,
-        stale_seconds=STALE_SECONDS,
         groups=groups,
     )
 

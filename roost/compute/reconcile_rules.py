@@ -69,7 +69,7 @@ def _differs(guest: Guest, row: InstanceLocation) -> bool:
 
 
 _ELSEWHERE: Final = "attempt {row.attempt} of its instance is on {row.host}"
-_OLD_ROW: Final = ", and the guest was announced: see roost-manage cell after-restore"
+_OLD_ROW: Final = ", and the guest was announced: see doc/restore"
 _CUT_OFF: Final = "its guest had ended with its host, which was started again"
 # Of a guest, by the place of its instance: the first case that applies. None does: all is in order.
 CASES: Final[Mapping[str, Sequence[Case]]] = {

@@ -382,6 +382,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         *(SOFT_DELETE, RESTORE),
     )
 }
+DESTROYING: Final = ("leave", "withdraw")  # steps that end a guest which the server has run on
 # The later steps of an image are those of a backup, too: whichever kind does them again.
 OF_TASK: Final[Mapping[str, Kind]] = {
     task: kind for kind in [*KINDS.values()][::-1] for task in kind.tasks

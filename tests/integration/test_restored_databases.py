@@ -12,7 +12,6 @@ from roost.rig.services.private import program
 from tests.stories.cloud import Cloud
 from tests.stories.real_rig import QUICK, running
 from tests.stories.restored_tasks import *  # noqa: F403
-from tests.stories.restored_tasks import started_straight_away
 from tests.stories.restores import *  # noqa: F403
 from tests.stories.restores import SOON
 
@@ -90,12 +89,6 @@ def deployment(request, rabbitmq, tmp_path_factory):
 @pytest.fixture
 def cloud(deployment):
     return deployment[0]
-
-
-@pytest.fixture
-def begin():
-    """One way; SQLite has the other, too, and one takes a minute here."""
-    return started_straight_away
 
 
 @pytest.fixture

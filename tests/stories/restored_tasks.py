@@ -8,13 +8,11 @@ import contextlib
 import datetime
 import json
 
-import pytest
 import sqlalchemy as sa
 
 from roost import states
 from roost.db.cell import models
 from roost.operations.kinds import REBUILD
-from tests.parts import second
 from tests.stories.cloud import wait_until
 from tests.stories.restores import SERVICES
 
@@ -57,31 +55,7 @@ def diaries(site):
     return {uuid for uuid, guest in found.items() if guest.get("diary") == uuid}
 
 
-def started_straight_away(site, known):
-    is_old(site, datetime.timedelta(minutes=30))
-    assert tasks(site) == known
-    site.cloud.rig.start_daemon("cell1-conductor")
-
-
-def released_by_an_operator(site, known):
-    is_old(site, datetime.timedelta(hours=2))
-    site.cloud.rig.start_daemon("cell1-conductor")
-    site.hears_hosts()
-    held = json.loads(site.manage("cell", "held-tasks", "cell1", "--json"))
-    assert {row["server"]: row["task_state"] for row in held} == known
-    site.manage("cell", "held-tasks", "cell1", "--release")
-
-
-@pytest.fixture(
-    params=[started_straight_away, second(released_by_an_operator)],
-    ids=lambda way: way.__name__,
-)
-def begin(request):
-    """What an operator does once the database is back."""
-    return request.param
-
-
-def test_what_was_being_made_in_a_backup_is_not_made_again(site, begin):
+def test_what_was_being_made_in_a_backup_is_not_made_again(site):
     cloud, image, held = site.cloud, site.another_image(), contextlib.ExitStack()
     early, late = site.boot("early"), site.boot("late")
     spawning = {"step": "spawn", "delay": HELD}
@@ -108,7 +82,9 @@ def test_what_was_being_made_in_a_backup_is_not_made_again(site, begin):
             homes = site.guests()
             cloud.rig.kill("cell1-conductor")
     site.manage("db", "sync", "cell", "--cell", "cell1", file="owner")
-    begin(site, known)
+    is_old(site, datetime.timedelta(hours=2))
+    assert tasks(site) == known
+    cloud.rig.start_daemon("cell1-conductor")
     wait_until(lambda: tasks(site) == {}, "the end of all tasks")
     site.audit()
     assert site.guests() == homes

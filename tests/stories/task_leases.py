@@ -3,14 +3,13 @@
 import datetime
 
 import pytest
-import sqlalchemy as sa
 
 from roost import exception, states
-from roost.db.cell import actions, instances, leases, models, operations, stale_tasks
+from roost.db.cell import actions, instances, leases, operations
+from roost.db.cell.migrations import OLD_COPY
 from roost.db.types import utcnow
 from roost.objects import InstanceAction, Operation
-from roost.operations.kinds import OF_TASK, REBOOT
-from roost.operations.moves import MOVES
+from roost.operations.kinds import DESTROYING, OF_TASK, REBOOT
 from tests.builders import a_uuid, an_instance
 from tests.operation_rows import put_under
 
@@ -158,69 +157,6 @@ def test_who_takes_a_task_over_wins_while_it_is_as_it_was_found(cell_db):
     assert renew(cell_db, held(made)) == {0}
 
 
-# of old copies
-
-AN_HOUR = 3600
-
-
-def age(database, uuid, **values):
-    """Let a row have been changed, or its lease have ended, so many hours ago."""
-    ago = {
-        name: utcnow() - datetime.timedelta(hours=hours) if hours else None
-        for name, hours in values.items()
-    }
-    with database.begin() as session:
-        mine = models.instances.c.uuid == uuid
-        session.execute(sa.update(models.instances).where(mine).values(**ago))
-        ago.pop("updated_at")
-        mine = models.operations.c.instance_uuid == uuid
-        session.execute(sa.update(models.operations).where(mine).values(**ago))
-
-
-def take_fresh(database):
-    stale = {"seconds": OVER, "stale_seconds": AN_HOUR}
-    with database.begin() as session:
-        return [
-            *leases.take_overdue(session, begun_seconds=OVER, **stale),
-            *operations.take_overdue(session, **stale),
-        ]
-
-
-def waiting(database):
-    with database.read() as session:
-        return {task.instance_uuid for task in stale_tasks.list_stale(session, seconds=AN_HOUR)}
-
-
-TASKS = sorted({state.task for state in MOVES} - {None})
-
-
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("lease_until", [0, 2])
-def test_what_nobody_has_seen_to_for_long_waits_for_an_operator(cell_db, task, lease_until):
-    old, fresh = under(cell_db, task), under(cell_db, task, created_at=utcnow())
-    age(cell_db, old.uuid, updated_at=2, created_at=3, lease_until=lease_until)
-    found = {one.instance_uuid for _ in range(3) for one in take_fresh(cell_db)}
-    held_back = set() if task == states.DELETING else {old.uuid}
-    assert (found, waiting(cell_db)) == ({old.uuid, fresh.uuid} - held_back, held_back)
-    with cell_db.begin() as session:
-        assert stale_tasks.count(session, seconds=AN_HOUR) == len(held_back)
-        assert stale_tasks.release(session, seconds=AN_HOUR, only=[fresh.uuid]) == set()
-        assert stale_tasks.release(session, seconds=AN_HOUR) == held_back
-    assert old.uuid in {one.instance_uuid for _ in range(2) for one in take_fresh(cell_db)}
-    assert waiting(cell_db) == set()
-
-
-@pytest.mark.parametrize("task", [states.SPAWNING, states.REBUILDING])
-def test_a_host_that_starts_brings_no_old_task_to_life(cell_db, task):
-    old, fresh = under(cell_db, task), under(cell_db, task, created_at=utcnow())
-    age(cell_db, old.uuid, updated_at=2, lease_until=2)
-    with cell_db.begin() as session:
-        leases.end_others(session, [], host="h1", stale_seconds=AN_HOUR)
-        operations.end_others(session, [], host="h1", stale_seconds=AN_HOUR)
-    assert waiting(cell_db) == {old.uuid}
-    assert {one.instance_uuid for one in take_fresh(cell_db)} == {fresh.uuid}
-
-
 # of operations
 
 
@@ -271,6 +207,20 @@ def test_a_host_that_works_on_no_other_operation_gives_up_its_leases(cell_db):
     with cell_db.begin() as session:
         operations.end_others(session, [kept.uuid], host="h1")
     assert {each.uuid for each in take_operations(cell_db)} == {left.uuid}
+
+
+@pytest.mark.parametrize("since", ["created_at", "lease_until"])
+@pytest.mark.parametrize("step", [None, "send", "stay", *DESTROYING])
+def test_an_old_step_that_destroys_a_guest_waits_until_its_host_starts(cell_db, step, since):
+    made = an_instance(host="h1", vm_state=states.RESIZED, task_state=states.RESIZE_REVERTING)
+    long_ago = utcnow() - OLD_COPY - datetime.timedelta(minutes=1)
+    with cell_db.begin() as session:
+        instances.create(session, made)
+        put_under(session, made, step=step, **{since: long_ago})
+    assert len(take_operations(cell_db)) == (step not in DESTROYING)
+    with cell_db.begin() as session:
+        operations.end_others(session, [], host="h1")
+    assert len(take_operations(cell_db)) == 1
 
 
 def test_an_operation_ends_once_and_only_as_it_is_expected(cell_db):

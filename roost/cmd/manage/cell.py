@@ -6,7 +6,7 @@ import click
 
 from roost import exception, migrations
 from roost.cells import Cell
-from roost.cmd.manage import cell_hosts, cell_restore, cell_tasks, cell_verify
+from roost.cmd.manage import cell_hosts, cell_verify
 from roost.cmd.manage.arguments import cell_name
 from roost.cmd.manage.database import url_option
 from roost.cmd.manage.deployment import Deployment, masked, pass_deployment
@@ -212,8 +212,6 @@ cell.add_command(cell_hosts.discover_hosts)
 cell.add_command(cell_hosts.list_hosts)
 cell.add_command(remove_host)
 cell.add_command(cell_verify.verify)
-cell.add_command(cell_tasks.held_tasks)
-cell.add_command(cell_restore.after_restore)
 cell.add_command(cell_hosts.replace_host)
 cell.add_command(cell_hosts.give_up_missing)
 

@@ -5,8 +5,7 @@ import click
 from roost import exception
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_rows, warn
-from roost.db.cell import services, stale_tasks
-from roost.db.cell.stale_tasks import STALE_SECONDS
+from roost.db.cell import services
 from roost.objects import Service
 
 _COLUMNS = ("cell", "binary", "host", "zone", "status", "state", "last_seen_up", "reason")
@@ -28,12 +27,10 @@ def list_services(
     """List daemons, and whether they are up; exits with 1 when a cell is out of reach."""
     group = deployment.service_group
     rows, away = [], []
-    held: dict[str, int] = {}
     for cell in deployment.named_cells(cell_name):
         try:
             with deployment.checked(cell).read() as session:
                 roll = services.call_roll(session)
-                held[cell.name] = stale_tasks.count(session, seconds=STALE_SECONDS)
         except exception.Unavailable as error:
             away.append(f"cell {cell.name}: {error.message}")
         else:
@@ -42,11 +39,6 @@ def list_services(
                 {"cell": cell.name, **_row(each, up=each.uuid in up)} for each in roll.services
             ]
     show_rows(rows, _COLUMNS, as_json=as_json)
-    for name, count in held.items():
-        if count:
-            warn(
-                f"cell {name}: {count} tasks wait for an operator: see roost-manage cell held-tasks"
-            )
     for message in away:
         warn(message)
     if away:

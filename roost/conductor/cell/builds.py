@@ -58,13 +58,11 @@ class BuildProgress:
     """Records the progress of builds in the rows of this cell's instances.
 
     :param host: the name of this conductor's host, for the instances' history
-    :param stale_seconds: tasks not renewed for so long wait for an operator; 0: none do
     """
 
     host: str
     database: Database
     networks: Sequence[LocalNetwork]
-    stale_seconds: float = 0
 
     def begin_build(
         self, instance_uuid: str, host: str, attempt: int, *, selection: Selection | None = None
@@ -163,9 +161,8 @@ class BuildProgress:
             lost = leases.renew(session, held, host=host, seconds=seconds)
             over = operations.renew(session, held_operations, host=host, seconds=seconds)
             if nothing_else:
-                stale = self.stale_seconds
-                leases.end_others(session, held, host=host, stale_seconds=stale)
-                operations.end_others(session, held_operations, host=host, stale_seconds=stale)
+                leases.end_others(session, held, host=host)
+                operations.end_others(session, held_operations, host=host)
         return sorted(lost), sorted(over)
 
     @retried

@@ -26,14 +26,11 @@ class Confirmations:
     """Confirms moves.
 
     :param seconds: that users have; 0: for ever
-    :param stale_seconds: moves that nobody has confirmed for so much longer wait for an operator
-        or their user, as the database may be an old copy; 0: none do
     """
 
     database: Database
     moves: ServerMoves
     seconds: float
-    stale_seconds: float = 0
 
     def sweep(self, surely_down: Callable[[Collection[str]], Collection[str]]) -> None:
         """Begin to confirm the moves that have waited too long, and whose hosts are up.
@@ -48,12 +45,7 @@ class Confirmations:
             return
         down = surely_down(hosts)
         with self.database.read() as session:
-            due = migrations.list_unconfirmed(
-                session,
-                seconds=self.seconds,
-                stale_seconds=self.stale_seconds,
-                but_not_on=down,
-            )
+            due = migrations.list_unconfirmed(session, seconds=self.seconds, but_not_on=down)
         for migration in due:
             self._confirm(migration)
 

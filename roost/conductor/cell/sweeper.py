@@ -19,7 +19,7 @@ from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.server_moves import ServerMoves
 from roost.context import RequestContext, current, project_context
-from roost.db.cell import builds, leases, left_behind, operations, stale_tasks
+from roost.db.cell import builds, leases, left_behind, operations
 from roost.db.cell.leases import ExpiredLease
 from roost.db.cell.operations import OverdueOperation
 from roost.db.engine import Database, retried
@@ -162,7 +162,6 @@ class CellSweeper:
     :param surely_down: returns which of some hosts are certainly down
     :param lease_seconds: length of a lease. Half of it is for the delivery of a message, and for a
         sweep: a host that received the message renews its lease within a third.
-    :param stale_seconds: tasks not renewed for so long wait for an operator; 0: none do
     """
 
     database: Database
@@ -172,11 +171,8 @@ class CellSweeper:
     confirmations: Confirmations
     surely_down: Callable[[Collection[str]], Collection[str]]
     lease_seconds: float
-    stale_seconds: float = 0
-    _waiting: int = dataclasses.field(default=0, init=False)
 
     def sweep(self) -> None:
-        self._report_stale()
         self.confirmations.sweep(self.surely_down)
         tasks, overdue = self._take()
         if not tasks and not overdue:
@@ -191,26 +187,10 @@ class CellSweeper:
 
     @retried
     def _take(self) -> tuple[list[ExpiredLease], list[OverdueOperation]]:
-        half, stale = self.lease_seconds / 2, self.stale_seconds
+        whole, half = self.lease_seconds, self.lease_seconds / 2
         with self.database.begin() as session:
-            tasks = leases.take_overdue(
-                session, begun_seconds=self.lease_seconds, seconds=half, stale_seconds=stale
-            )
-            return tasks, operations.take_overdue(session, seconds=half, stale_seconds=stale)
-
-    def _report_stale(self) -> None:
-        """Log when more tasks wait for an operator than at the last sweep."""
-        if not self.stale_seconds:
-            return
-        with self.database.read() as session:
-            waiting = stale_tasks.count(session, seconds=self.stale_seconds)
-        if waiting > self._waiting:
-            LOG.error(
-                "%d tasks wait for an operator: no cell-conductor was up for long, or a backup was"
-                " restored; see roost-manage cell held-tasks, and cell after-restore before it",
-                waiting,
-            )
-        self._waiting = waiting
+            tasks = leases.take_overdue(session, begun_seconds=whole, seconds=half)
+            return tasks, operations.take_overdue(session, seconds=half)
 
     def _take_up(self, work: list[T], recovery: RecoveryPolicy[T], down: Collection[str]) -> None:
         """Recover work of one kind; a timeout postpones the rest, which would time out, too."""

@@ -58,8 +58,6 @@ class BootService:
     :param groups: copies security groups to the cells of new servers; None: no host filters
     :param boot_patience: seconds that a build request which fits nowhere else waits for
         unavailable cells
-    :param stale_seconds: an older build request may be from an old copy of the database, so all
-        cells are asked whether they have it; 0: none is
     """
 
     host: str
@@ -70,7 +68,6 @@ class BootService:
     alternates: int
     lease_seconds: float
     boot_patience: float = 60.0
-    stale_seconds: float = 0
     groups: GroupCopies | None = None
 
     def build(
@@ -83,7 +80,7 @@ class BootService:
     ) -> None:
         """Place those build requests of a request that no other worker has leased.
 
-        :param again: they have waited, or are from an old copy: any cell may have them
+        :param again: they have waited: any cell may have them
         """
         begun, until = utcnow(), boot_clock() + self.lease_seconds
         owner = f"{self.host}:{uuids.uuid4().hex[:12]}"[-64:]
@@ -129,9 +126,7 @@ class BootService:
         """Return whether a cell has, or may have, the instance by an earlier try; adopt it then."""
         cells = {build_request.cell_uuid} if build_request.cell_uuid else set()
         if again:
-            age = self.database.now() - build_request.created_at
-            is_old = 0 < self.stale_seconds < age.total_seconds()
-            cells |= {cell.uuid for cell in self.cells.all() if cell.is_readable or is_old}
+            cells |= {cell.uuid for cell in self.cells.all() if cell.is_readable}
         return any(
             self._was_begun_in(work, build_request, cell_uuid) for cell_uuid in sorted(cells)
         )

@@ -16,7 +16,6 @@ import sqlalchemy as sa
 from roost import states
 from roost.db import clock
 from roost.db.cell import actions, models
-from roost.db.cell.stale_tasks import is_stale
 from roost.db.engine import Session
 from roost.db.types import UtcDateTime
 
@@ -88,24 +87,20 @@ def renew(session: Session, held: Sequence[HeldLease], *, host: str, seconds: fl
     }
 
 
-def end_others(
-    session: Session, held: Iterable[HeldLease], *, host: str, stale_seconds: float = 0
-) -> None:
-    """End the leases of all builds and deletes on a host but those that it holds and stale ones."""
+def end_others(session: Session, held: Iterable[HeldLease], *, host: str) -> None:
+    """End the leases of all builds and deletes on a host but those that it holds."""
     kept = {each.instance_uuid for each in held}
     c = _instances.c
     others = sa.true() if not kept else c.uuid.not_in(kept)
     now = clock.now(session)
     session.execute(
         sa.update(_instances)
-        .where(_here(host), c.task_state.in_(_TASKS), others, ~is_stale(now, stale_seconds))
+        .where(_here(host), c.task_state.in_(_TASKS), others)
         .values(lease_until=now)
     )
 
 
-def take_overdue(
-    session: Session, *, begun_seconds: float, seconds: float, stale_seconds: float = 0
-) -> list[ExpiredLease]:
+def take_overdue(session: Session, *, begun_seconds: float, seconds: float) -> list[ExpiredLease]:
     """Give builds and deletes without a lease a first one; take those whose lease has expired.
 
     Only one caller gets each: those that another has taken or a host has renewed are left out.
@@ -113,7 +108,6 @@ def take_overdue(
     :param begun_seconds: the first lease on a task that a host has begun; at least as long as the
         host assumes
     :param seconds: any other first lease, and the caller's own on what is returned
-    :param stale_seconds: tasks whose lease ended so long ago are left to an operator; 0: none are
     """
     now = clock.now(session)
     c = _instances.c
@@ -123,7 +117,6 @@ def take_overdue(
             c.task_state.in_(_TASKS),
             c.deleted_at.is_(None),
             sa.or_(c.lease_until.is_(None), c.lease_until <= now),
-            ~is_stale(now, stale_seconds),
         )
         .limit(_AT_ONCE)
     ).all()

@@ -26,6 +26,9 @@ _table = models.migrations
 _c = _table.c
 _FLAVORS: Final = ("old_flavor", "new_flavor")
 _PLACES: Final = ("source_place", "dest_place")
+# What destroys a guest and was due so long ago does not begin by itself: the database may be an old
+# copy, and that guest the only one of its server by now.
+OLD_COPY: Final = datetime.timedelta(hours=1)
 _SET_HERE: Final = ("id", "created_at", "updated_at")
 _UNFINISHED: Final = (
     sa.select(_table)
@@ -86,23 +89,19 @@ def list_unconfirmed(
     session: Session,
     *,
     seconds: float,
-    stale_seconds: float,
     but_not_on: Collection[str],
     limit: int = 100,
 ) -> list[Migration]:
     """Return the migrations that have waited so long for their users, the oldest first.
 
-    Those without a guest on their destination are left out: they can be reverted only.
+    Those without a guest on their destination are left out: they can be reverted only. So are those
+    that have waited for longer than ``OLD_COPY`` on top.
 
-    :param stale_seconds: those that have waited for so much longer are left out: the database may
-        be an old copy; 0: none are
     :param but_not_on: hosts whose migrations are left out
     """
     now, instance = clock.now(session), models.instances.c
     before = now - datetime.timedelta(seconds=seconds)
-    waits = [_c.status == FINISHED, _c.updated_at <= before]
-    if stale_seconds:
-        waits.append(_c.updated_at > before - datetime.timedelta(seconds=stale_seconds))
+    waits = (_c.status == FINISHED, _c.updated_at.between(before - OLD_COPY, before))
     rows = session.execute(
         sa.select(_table)
         .join(models.instances, instance.uuid == _c.instance_uuid)

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from roost import exception
 from roost.db import clock, wire
 from roost.db.cell import actions, images, instances, models
-from roost.db.cell.stale_tasks import is_stale_operation
+from roost.db.cell.migrations import OLD_COPY
 from roost.db.engine import Session
 from roost.db.types import UtcDateTime, database_now
 from roost.objects import (
@@ -28,7 +28,7 @@ from roost.objects import (
     Operation,
     RequestSpec,
 )
-from roost.operations.kinds import DESTINATION, KINDS, SOURCE, Kind, MoveStep
+from roost.operations.kinds import DESTINATION, DESTROYING, KINDS, SOURCE, Kind, MoveStep
 from roost.states import RESIZED
 
 _table = models.operations
@@ -267,30 +267,29 @@ def renew(session: Session, uuids: Collection[str], *, host: str, seconds: float
     return {*uuids} - {*session.scalars(sa.select(_c.uuid).where(*mine))}
 
 
-def end_others(
-    session: Session, held: Iterable[str], *, host: str, stale_seconds: float = 0
-) -> None:
-    """End the leases of all operations on a host except those that it holds and stale ones."""
+def end_others(session: Session, held: Iterable[str], *, host: str) -> None:
+    """End the leases of all operations on a host except those that it holds."""
     now = clock.now(session)
-    others = (_c.host == host, _c.uuid.not_in([*held]), ~is_stale_operation(now, stale_seconds))
+    others = (_c.host == host, _c.uuid.not_in([*held]))
     session.execute(sa.update(_table).where(*others).values(lease_until=now))
 
 
-def take_overdue(
-    session: Session, *, seconds: float, stale_seconds: float = 0
-) -> list[OverdueOperation]:
+def take_overdue(session: Session, *, seconds: float) -> list[OverdueOperation]:
     """Take operations whose lease has expired; only one caller gets each.
 
+    Steps that destroy a guest are left out if it expired longer ago than ``OLD_COPY``. They wait
+    until their host starts again (see ``end_others``), or their server is deleted.
+
     :param seconds: until when a host must have begun one; and the caller's own lease
-    :param stale_seconds: those whose lease ended so long ago are left to an operator; 0: none are
     """
     now = clock.now(session)
     length = datetime.timedelta(seconds=seconds)
     overdue = sa.or_(
         _c.lease_until <= now, _c.lease_until.is_(None) & (_c.created_at <= now - length)
     )
-    due = (overdue, ~is_stale_operation(now, stale_seconds))
-    found = [*session.scalars(sa.select(_c.uuid).where(*due).limit(_AT_ONCE))]
+    lately = sa.func.coalesce(_c.lease_until, _c.created_at, type_=UtcDateTime()) > now - OLD_COPY
+    safe = sa.or_(_c.step.is_(None), _c.step.not_in(DESTROYING), lately)
+    found = [*session.scalars(sa.select(_c.uuid).where(overdue, safe).limit(_AT_ONCE))]
     if not found:
         return []
     session.execute(

@@ -11,7 +11,7 @@ from tests.builders import NOW, a_context
 from tests.unit.compute.conftest import run
 from tests.unit.compute.reconcile_harness import World
 
-# A move that is so old waits for an operator: see test_server_moves.
+# Steps of moves have tests of their own: see test_server_moves and task_leases.
 MOVING = {task for task, kind in OF_TASK.items() if kind.steps}
 TASKS = sorted({state.task for state in MOVES} - {None, states.DELETING, *MOVING})
 DIARY = {"diary": "what its user has written since"}

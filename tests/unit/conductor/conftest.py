@@ -23,7 +23,6 @@ from roost.conductor.super.sweeper import SuperSweeper
 from roost.db.api import build_requests, cells, quota
 from roost.db.cell import identity, services
 from roost.db.cell import models as cell_models
-from roost.db.cell.stale_tasks import STALE_SECONDS
 from roost.db.engine import Database
 from roost.networks import parse
 from roost.objects import CellMapping
@@ -171,7 +170,7 @@ class CellWorld:
             sweeper.Builds(self.database, self.rescheduling, patience=3),
             sweeper.Deletes(self.deletion, compute, filterings),
             sweeper.Operations(outcomes, self.moves),
-            Confirmations(self.database, self.moves, self.confirm_seconds, STALE_SECONDS),
+            Confirmations(self.database, self.moves, self.confirm_seconds),
             surely_down=lambda _hosts: self.down,
             lease_seconds=lease_seconds,
         )

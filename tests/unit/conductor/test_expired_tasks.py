@@ -297,16 +297,6 @@ def test_what_goes_on_without_its_host_is_noted_until_the_host_is_seen_without_i
         assert left_behind.on_host(session, "h1") == {made.uuid}
 
 
-def test_how_many_old_tasks_wait_is_told_when_there_are_more(cell, caplog):
-    sweeper = dataclasses.replace(cell.sweeper(), stale_seconds=0.001)
-    for many in (1, 2):
-        resting(cell, task=states.REBUILDING)
-        for _ in range(2):
-            sweeper.sweep()
-        assert caplog.text.count("wait for an operator") == many
-    assert "2 tasks wait for an operator" in caplog.text
-
-
 def test_an_operation_that_its_host_never_does_ends_with_each_try_in_its_fault(cell, monkeypatch):
     monkeypatch.setitem(kinds.KINDS, "rebuild", dataclasses.replace(REBUILD, tries=2))
     made = resting(cell, states.ACTIVE, states.REBUILDING)

@@ -9,7 +9,6 @@ from roost import exception, states
 from roost.conductor.cell.operation_outcomes import ObservedGuest
 from roost.conductor.cell.server_moves import StepReport
 from roost.db.cell import actions, instances, left_behind, migrations, models, operations
-from roost.db.cell.stale_tasks import STALE_SECONDS
 from roost.db.types import utcnow
 from roost.objects import InstancePlace
 from roost.operations import kinds
@@ -370,7 +369,7 @@ def test_a_move_that_waits_too_long_is_confirmed_once_while_both_hosts_are_up(
 
 @pytest.mark.parametrize(
     "values",
-    [{"power_state": states.NOSTATE}, {"seconds": 50 + STALE_SECONDS + 5}],
+    [{"power_state": states.NOSTATE}, {"seconds": 50 + migrations.OLD_COPY.total_seconds() + 5}],
     ids=["its guest is lost", "the database may be an old copy"],
 )
 def test_a_move_is_not_confirmed_by_itself_where_that_may_cost_the_guest(cell, wait, values):
