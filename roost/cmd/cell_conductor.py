@@ -21,7 +21,7 @@ from roost.conductor.cell.interfaces import Interfaces
 from roost.conductor.cell.liveness import HostTimeouts, LivenessReporter
 from roost.conductor.cell.manager import CellConductorManager
 from roost.conductor.cell.move_claims import MoveClaims
-from roost.conductor.cell.operation_outcomes import AbandonedImages, OperationOutcomes
+from roost.conductor.cell.operation_outcomes import OperationOutcomes
 from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.server_moves import ServerMoves
@@ -30,7 +30,6 @@ from roost.context import admin_context
 from roost.db.engine import Database
 from roost.external.neutron import DRIVER, Neutron
 from roost.external.neutron_ports import NeutronPorts
-from roost.image.driver import load_store
 from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.compute import Compute
 from roost.rpc.notifications import Notifier
@@ -106,7 +105,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         periodics=[
             Periodic(patience.own_interval, heartbeat, "heartbeat"),
             *_looking(conf, liveness_reporter),
-            *_sweeping(conf, sweeper, AbandonedImages(database, load_store(conf))),
+            Periodic(lambda: conf.conductor.sweep_interval, sweeper.sweep, "sweeper"),
         ],
         closing=[group, scheduler_bus, bus, database],
     )
@@ -116,15 +115,6 @@ def _looking(conf: cfg.ConfigOpts, liveness_reporter: LivenessReporter) -> list[
     return [
         Periodic(lambda: conf.service_report_interval, liveness_reporter.beat, "service group"),
         Periodic(LOOK, liveness_reporter.look, "liveness"),
-    ]
-
-
-def _sweeping(
-    conf: cfg.ConfigOpts, sweeper: CellSweeper, images: AbandonedImages
-) -> list[Periodic]:
-    return [
-        Periodic(lambda: conf.conductor.sweep_interval, sweeper.sweep, "sweeper"),
-        Periodic(lambda: conf.conductor.sweep_interval, images.sweep, "forsaken images"),
     ]
 
 

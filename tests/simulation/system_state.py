@@ -16,7 +16,6 @@ from roost.db.api import models as api_models
 from roost.db.api import quota
 from roost.db.cell import models as cell_models
 from roost.db.scheduler import models as scheduler_models
-from roost.image.driver import QUEUED
 from roost.objects.mapping import CELL0_UUID
 from roost.objects.migration import ENDED
 from tests.simulation.simulated_cloud import PROJECT, USER, World
@@ -124,18 +123,12 @@ class Truth:
                 if reasons:
                     yield f"{name} {uuid} {', '.join(reasons)}: {seen}"
         yield from self._miscounted()
-        yield from self._forsaken()
 
     def _miscounted(self) -> Iterator[str]:
         if self.quota_used != self.quota_counted:
             yield f"the quota says {self.quota_used}, but there is {self.quota_counted}"
         if self.quota_of_user != self.quota_counted:
             yield f"the only user has {self.quota_of_user} of {self.quota_counted}"
-
-    def _forsaken(self) -> Iterator[str]:
-        for path in sorted(self._world.plan.images.glob("*.json")):
-            if json.loads(path.read_text())["status"] == QUEUED:
-                yield f"image {path.stem} waits for data that will not come"
 
     def _unwhole(self, seen: Seen) -> Iterator[str]:
         if seen.build_request:

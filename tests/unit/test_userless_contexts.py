@@ -34,7 +34,6 @@ ALLOWED = {
     "compute/network/bridge/filters.py": _ITS_HOST,
     "compute/external_events.py": _ITS_HOST,
     "compute/reconcile.py": _ITS_HOST,
-    "conductor/cell/operation_outcomes.py": "gives up images that get no data any more",
     "conductor/cell/liveness.py": _ITSELF,
     "conductor/super/scheduler_sync.py": "tells schedulers of all aggregates and server groups",
     "rig/embedded.py": _RIG,

@@ -3,15 +3,11 @@
 Before: the API wrote the operation's task into the row and cast to the host; or
 ``compute/reconcile.py`` saw that a guest differs from its row. After: the instance has no task, and
 the state of its guest.
-
-Images that no host will upload any more (``db/cell/images.py``) are abandoned in the store, unless
-their data has arrived.
 """
 
 import dataclasses
 import datetime
 import logging
-import random
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
@@ -19,12 +15,11 @@ from roost import exception, states
 from roost.conductor.cell.builds import refuse_others, root_name
 from roost.conductor.failures import instant_event
 from roost.conductor.notifications import ServerNotifications
-from roost.context import RequestContext, admin_context, project_context
+from roost.context import RequestContext, project_context
 from roost.db.cell import (
     actions,
     faults,
     guest_config,
-    images,
     instance_locations,
     instances,
     left_behind,
@@ -34,7 +29,6 @@ from roost.db.cell import (
 from roost.db.cell.operations import OverdueOperation
 from roost.db.engine import Database, Session, retried
 from roost.db.types import utcnow
-from roost.image.driver import ImageStore
 from roost.objects import (
     HostFinding,
     InstanceAction,
@@ -241,8 +235,7 @@ class OperationOutcomes:
     def abandon(self, operation: OverdueOperation, why: str) -> None:
         """End an operation without its host, unless the host has renewed its lease meanwhile.
 
-        The host will report the guest's state when it can. An image that was being created is
-        abandoned.
+        The host will report the guest's state when it can.
 
         :param why: the reason for the user
         """
@@ -366,43 +359,3 @@ def _fault(instance_uuid: str, found: ObservedGuest) -> InstanceFault:
 
 def _as_text(event: InstanceActionEvent) -> str:
     return f"{event.start_time:%Y-%m-%dT%H:%M:%SZ} {event.host}: {event.details}"
-
-
-_AT_ONCE: Final = 100
-
-
-@dataclasses.dataclass(frozen=True)
-class AbandonedImages:
-    """Abandons images of a cell that get no data any more. Any number of processes may do so."""
-
-    database: Database
-    store: ImageStore
-
-    def sweep(self) -> None:
-        """Abandon each image in the store; log those that the store refuses.
-
-        :raises roost.exception.Unavailable: when the store does not answer; then the remaining
-            images wait for the next sweep
-        """
-        with self.database.read() as session:
-            found = images.list_forsaken(session, limit=_AT_ONCE)
-        for image_id in random.sample([*found], len(found)):  # not always the same one first
-            self._abandon(image_id, of=found[image_id])
-            self._forget(image_id)
-
-    def _abandon(self, image_id: str, *, of: str) -> None:
-        try:
-            self.store.abandon(admin_context(), image_id)
-        except exception.Unavailable:
-            raise
-        except exception.RoostError as error:
-            LOG.warning(
-                "[instance: %s] image %s stays without data: %s", of, image_id, error.message
-            )
-        else:
-            LOG.info("[instance: %s] image %s abandoned", of, image_id)
-
-    @retried
-    def _forget(self, image_id: str) -> None:
-        with self.database.begin() as session:
-            images.forget(session, image_id)

@@ -84,14 +84,6 @@ instance_provisions = sa.Table(
     sa.Column("password", LongText),
 )
 
-# Images of instances whose data no host will upload: the conductor deletes them from the store.
-forsaken_images = sa.Table(
-    "forsaken_images",
-    metadata,
-    sa.Column("image_id", Uuid, primary_key=True),
-    sa.Column("instance_uuid", Uuid, nullable=False),
-)
-
 # Which instances have a tag: an index of the column ``tags``, for lists; see instance_index.py.
 instance_tags = sa.Table(
     "instance_tags",

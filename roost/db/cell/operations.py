@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from roost import exception
 from roost.db import clock, wire
-from roost.db.cell import actions, images, instances, models
+from roost.db.cell import actions, instances, models
 from roost.db.cell.migrations import OLD_COPY
 from roost.db.engine import Session
 from roost.db.types import UtcDateTime, database_now
@@ -43,6 +43,7 @@ NAMES: Final = (
 _COLUMNS: Final = tuple(_c[name] for name in Operation.fields if name in _c)
 _OF_INSTANCE: Final = sa.select(*_COLUMNS).where(_c.instance_uuid == sa.bindparam("instance_uuid"))
 _AT_ONCE: Final = 500  # rows that one sweep takes
+_QUEUED: Final = "queued"  # status of an image without data, as in roost/image/driver.py
 # Kinds that may begin while another operation is under way, which ends then.
 _PREEMPTING: Final = {kind.gives_way for kind in KINDS.values()} | {
     kind.name for kind in KINDS.values() if kind.insists
@@ -189,15 +190,12 @@ def end(
     """Delete the row of an operation, and finish its action. The instance's row is changed before.
 
     :param expected: column -> the value that it must have
-    :param message: why it failed; then an image that waits for its data is abandoned
+    :param message: why it failed
     :raises roost.exception.Conflict: when it is over, or not as expected
     """
-    image_id = _waiting(session, _c.uuid == uuid) if message is not None else None
     same = [_c[name] == value for name, value in expected.items()]
     if session.execute(sa.delete(_table).where(_c.uuid == uuid, *same)).rowcount == 0:
         raise _is_over(uuid)
-    if image_id is not None:
-        images.forsake(session, image_id[1], image_id[0])
     actions.add_to_operation(session, uuid, events, finish=True, message=message)
 
 
@@ -253,8 +251,8 @@ def reason(session: Session, uuid: str) -> str | None:
 
 def waits_for_image(session: Session, instance_uuid: str, image_id: str) -> bool:
     """Return whether the operation of an instance is to upload this image."""
-    found = _waiting(session, _c.instance_uuid == instance_uuid)
-    return found is not None and found[0] == image_id
+    image = wire.load(session.scalar(sa.select(_c.image).where(_c.instance_uuid == instance_uuid)))
+    return image is not None and image.id == image_id and image.status == _QUEUED
 
 
 def renew(session: Session, uuids: Collection[str], *, host: str, seconds: float) -> set[str]:
@@ -310,15 +308,6 @@ def note_try(session: Session, operation: OverdueOperation, event: InstanceActio
     here = _c.uuid == operation.uuid
     if session.execute(sa.update(_table).where(here).values(tries=_c.tries + 1)).rowcount:
         actions.add_to_operation(session, operation.uuid, [event])
-
-
-def _waiting(session: Session, where: sa.ColumnElement[bool]) -> tuple[str, str] | None:
-    """Return (image, instance) of an operation whose image has no data yet."""
-    row = session.execute(sa.select(_c.image, _c.instance_uuid).where(where)).one_or_none()
-    image = wire.load(row.image) if row is not None else None
-    if row is None or image is None or image.status != images.QUEUED:
-        return None
-    return str(image.id), str(row.instance_uuid)
 
 
 def _is_over(uuid: str) -> exception.Conflict:

@@ -4,15 +4,14 @@ import pytest
 
 from roost import states
 from roost.api.dependencies import ApiOptions
-from roost.db.cell import faults, images, operations
+from roost.db.cell import faults, operations
 from roost.objects.mapping import CELL0_UUID
 from roost.operations.moves import RESETS
 from tests import api_harness
 from tests.api_harness import ADMIN, ALICE
-from tests.builders import CELL1, a_uuid, an_image
+from tests.builders import CELL1, a_uuid
 from tests.functional.api.sample_requests import say_that_it_is_up
 from tests.functional.api.test_server_actions import ACTIVE, act, conflict, history, sent
-from tests.operation_rows import put_under
 
 REST = (*states.AS_FOUND.values(), states.ERROR)
 UNDER_TASKS = [(s.vm, s.task) for s in RESETS if s.task is not None]
@@ -63,16 +62,6 @@ def test_a_task_that_was_under_way_ends_in_the_history_with_the_reason(world):
     (action,) = history(world, server.uuid)
     assert action.finish_time is not None
     assert "administrator has reset" in action.message
-
-
-def test_an_image_that_was_being_made_will_get_no_data(world):
-    image = an_image(status="queued")
-    server = world.place(CELL1, **ACTIVE | {"task_state": states.IMAGE_UPLOADING})
-    with world.databases[CELL1].begin() as session:
-        put_under(session, server, image=image)
-    reset(world, server.uuid, "active")
-    with world.databases[CELL1].read() as session:
-        assert images.list_forsaken(session, limit=10)[image.id] == server.uuid
 
 
 def test_no_sweep_takes_up_what_was_reset(world):

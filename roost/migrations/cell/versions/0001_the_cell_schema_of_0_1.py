@@ -24,13 +24,6 @@ def upgrade() -> None:
     )
     op.create_index("ix_builds_host", "builds", ["host"], unique=False)
     op.create_table(
-        "forsaken_images",
-        sa.Column("image_id", UUID, nullable=False),
-        sa.Column("instance_uuid", UUID, nullable=False),
-        sa.PrimaryKeyConstraint("image_id"),
-        **TABLE,
-    )
-    op.create_table(
         "identity",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("cell_uuid", UUID, nullable=False),
