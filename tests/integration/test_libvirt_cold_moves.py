@@ -112,14 +112,20 @@ class ColdMove:
 
 @pytest.fixture
 def a_move(hosts, certificates):  # noqa: F811 - a fixture
+    """Make moves; what their sources still offer at the end, nobody offers after it."""
+    made = []
+
     def a_move(image_path, *, old=SMALL, new=LARGE, tls=certificates):
         def driver(settings):
             return live.LibvirtDriver(live.dataclasses.replace(settings, tls=tls))
 
         ends = driver(hosts.settings), driver(hosts._destination)
-        return ColdMove(*ends, image_path, a_flavor(**old), a_flavor(**new))
+        made.append(ColdMove(*ends, image_path, a_flavor(**old), a_flavor(**new)))
+        return made[-1]
 
-    return a_move
+    yield a_move
+    for move in made:
+        move.source.cold_moves().keep(move.uuid)
 
 
 def says(driver, uuid, words):
