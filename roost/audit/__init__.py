@@ -11,17 +11,16 @@ May import ``cells``, ``db`` and below, and the scheduler's client.
 
 import dataclasses
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Protocol
 
 from roost.audit.collector import Collector, Suspects
-from roost.audit.findings import KINDS, PLACEMENT, Finding, compare
+from roost.audit.findings import KINDS, Finding, compare
 from roost.audit.repairs import plan
 from roost.audit.snapshot import Snapshot
 
 __all__ = [
     "KINDS",
-    "PLACEMENT",
     "Collector",
     "Finding",
     "Report",
@@ -35,21 +34,20 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """The findings of an audit, of these ``kinds``, and the parts that it could not check.
+    """The findings of an audit, and the parts that it could not check.
 
     ``snapshot``: the states behind the findings.
     """
 
     findings: list[Finding]
     unchecked: list[str]
-    kinds: Collection[str] = KINDS
     snapshot: Snapshot = dataclasses.field(default_factory=Snapshot, repr=False)
 
     @property
     def counts(self) -> dict[str, int]:
         """The number of findings of each kind."""
         found = [finding.kind for finding in self.findings]
-        return {kind: found.count(kind) for kind in self.kinds}
+        return {kind: found.count(kind) for kind in KINDS}
 
 
 class Looks(Protocol):
@@ -61,27 +59,22 @@ class Looks(Protocol):
 
 
 def audit(
-    collector: Looks,
-    *,
-    settle: float = 3.0,
-    kinds: Collection[str] = KINDS,
-    sleep: Callable[[float], None] = time.sleep,
+    collector: Looks, *, settle: float = 3.0, sleep: Callable[[float], None] = time.sleep
 ) -> Report:
     """Compare the states of all parts; a finding must persist over two checks.
 
     :param settle: seconds between the two checks; 0: only one check
-    :param kinds: kinds of findings to look for
     """
     suspects = collector.sweep()
     snapshot = collector.look(suspects)
-    found = compare(snapshot, kinds=kinds)
+    found = compare(snapshot)
     if found and settle:
         sleep(settle)
         before = {(finding.kind, finding.subject) for finding in found}
         named = suspects.uuids.intersection(finding.subject for finding in found)
         snapshot = collector.look(dataclasses.replace(suspects, uuids=named))
-        again = compare(snapshot, kinds=kinds)
+        again = compare(snapshot)
         found = [finding for finding in again if (finding.kind, finding.subject) in before]
     noted = [*suspects.unchecked, *snapshot.unchecked]
     unchecked = {line.partition(":")[0]: line for line in noted}  # reasons differ between checks
-    return Report(found, list(unchecked.values()), kinds, snapshot)
+    return Report(found, list(unchecked.values()), snapshot)

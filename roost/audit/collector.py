@@ -6,7 +6,6 @@ hosts. Whatever looks wrong in a batch is a suspect; suspects are checked again.
 
 import contextlib
 import dataclasses
-import datetime
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent import futures
 from typing import Final, Protocol, TypeVar
@@ -70,9 +69,6 @@ class Collector:
     It reads first what a boot creates last: so a boot meanwhile looks new, not inconsistent.
 
     :param group: finds the hosts that are down, which are not queried
-    :param guests: whether to query hosts at all
-    :param reservation_lifetime: seconds after which a claim must have ended that no host has
-        confirmed; None: not checked
     :param outside_ports: the network service that has the ports of instances; None: they are rows
     """
 
@@ -83,16 +79,12 @@ class Collector:
         schedulers: ClaimLister,
         *,
         group: ServiceGroup,
-        guests: bool = True,
-        reservation_lifetime: float | None = None,
         outside_ports: PortLister | None = None,
     ) -> None:
         self._api_database = api_database
         self._cells = cells
         self._schedulers = schedulers
         self._group = group
-        self._guests = guests
-        self._reservation_lifetime = reservation_lifetime
         self._outside_ports = outside_ports
         self._context = admin_context()
 
@@ -102,9 +94,8 @@ class Collector:
         :raises roost.exception.Unavailable: when the API database does not answer
         """
         suspects = Suspects()
-        if self._guests:
-            for cell in self._cells.all():
-                self._sweep_hosts(suspects, cell)
+        for cell in self._cells.all():
+            self._sweep_hosts(suspects, cell)
         self._sweep_outside_ports(suspects)
         with self._api_database.read() as session:
             count = api_level.count_mappings(session)
@@ -166,7 +157,7 @@ class Collector:
         return {
             (one.cell_uuid, one.host)
             for one in snapshot.instances
-            if self._guests and one.uuid in unmapped and one.host is not None
+            if one.uuid in unmapped and one.host is not None
         }
 
     def _ask_suspected_hosts(
@@ -294,10 +285,7 @@ class Collector:
         snapshot.ledger.miscounted = miscounted(self._schedulers, self._context)
 
     def _note_claims(self, snapshot: Snapshot, claims: Sequence[Claim]) -> None:
-        lifetime = None
-        if self._reservation_lifetime is not None:
-            lifetime = datetime.timedelta(seconds=self._reservation_lifetime)
-        snapshot.ledger = Ledger.of(claims, lifetime=lifetime)
+        snapshot.ledger = Ledger.of(claims)
         snapshot.claims = snapshot.ledger.hosts
 
     # the API level

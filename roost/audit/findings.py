@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 import datetime
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from roost import states
@@ -25,12 +25,11 @@ class Finding:
     detail: str
 
 
-def compare(snapshot: Snapshot, *, kinds: Collection[str] | None = None) -> list[Finding]:
-    """Return all findings (of these kinds, if some are named), by kind and subject."""
+def compare(snapshot: Snapshot) -> list[Finding]:
+    """Return all findings, by kind and subject."""
     return sorted(
         Finding(kind, subject, detail)
         for kind, check in _CHECKS.items()
-        if kinds is None or kind in kinds
         for subject, detail in check(snapshot)
     )
 
@@ -222,14 +221,11 @@ def _unknown(snapshot: Snapshot, uuid: str) -> bool:
 
 
 Check = Callable[[Snapshot], Iterator[tuple[str, str]]]
-_OF_PLACEMENT: Final[dict[str, Check]] = {
+_CHECKS: Final[dict[str, Check]] = {
     "instances without claim": _instances_without_claim,
     "claims without instance": _claims_without_instance,
     "usage other than the claims": _usage_differs,
     "reservations overdue": _claims_overdue,
-}
-_CHECKS: Final[dict[str, Check]] = {
-    **_OF_PLACEMENT,
     "quota usage other than the mappings": _quota_differs,
     "ports without instance": _ports_without_instance,
     "guests without instance": _guests_without_instance,
@@ -242,4 +238,3 @@ _CHECKS: Final[dict[str, Check]] = {
     "build requests stuck": _build_requests_stuck,
 }
 KINDS: Final = tuple(_CHECKS)
-PLACEMENT: Final = tuple(_OF_PLACEMENT)

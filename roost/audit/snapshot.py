@@ -13,9 +13,10 @@ from typing import Any, Final, Protocol
 from roost.context import RequestContext
 from roost.db.spans import UuidRange
 from roost.external.neutron_ports import ServerPort
+from roost.rpc.scheduler import RESERVATION_LIFETIME
 
 RESOURCES: Final = ("vcpus", "pcpus", "memory_mb", "disk_gb", "instances")
-GRACE: Final = datetime.timedelta(minutes=1)  # schedulers delete old reservations periodically
+GRACE: Final = 60  # seconds: schedulers delete old reservations periodically
 
 Node = tuple[str, str]  # a host and its node
 Amounts = tuple[int, ...]  # amounts of RESOURCES, in that order
@@ -52,15 +53,11 @@ class Ledger:
     miscounted: dict[Node, tuple[Amounts, Amounts]] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(cls, claims: Sequence[Claim], *, lifetime: datetime.timedelta | None = None) -> "Ledger":
-        """Return the ledger of claims.
-
-        :param lifetime: claims that are still reserved must be younger; None: not checked
-        """
+    def of(cls, claims: Sequence[Claim]) -> "Ledger":
         hosts: dict[str, list[str]] = {}
         for claim in claims:
             hosts.setdefault(claim["instance_uuid"], []).append(claim["host"])
-        return cls(hosts=hosts, overdue=_overdue(claims, lifetime) if lifetime else {})
+        return cls(hosts=hosts, overdue=_overdue(claims))
 
 
 class Stream:
@@ -93,12 +90,11 @@ def _amounts(by_name: Mapping[str, int]) -> Amounts:
     return tuple(by_name[name] for name in RESOURCES)
 
 
-def _overdue(claims: Iterable[Claim], lifetime: datetime.timedelta) -> dict[str, datetime.datetime]:
-    longest = (lifetime + GRACE).total_seconds()
+def _overdue(claims: Iterable[Claim]) -> dict[str, datetime.datetime]:
     return {
         claim["instance_uuid"]: datetime.datetime.fromisoformat(claim["created_at"])
         for claim in claims
-        if claim["state"] == "reserved" and claim["age"] > longest
+        if claim["state"] == "reserved" and claim["age"] > RESERVATION_LIFETIME + GRACE
     }
 
 

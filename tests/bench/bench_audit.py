@@ -56,7 +56,6 @@ def main():
             Cells(databases["api"], make_database=_known(databases), make_bus=lambda _url: None),
             Schedulers(databases["scheduler"], driver=driver),
             group=DatabaseGroup(down_time=60),
-            guests=False,
         )
         _look(collector, "agreed")
         with databases["cell1"].begin() as session:

@@ -12,16 +12,15 @@ import uuid
 import pytest
 from click.testing import CliRunner
 
-from roost import conf, migrations, states
+from roost import conf, migrations
 from roost.cmd.manage.cli import roost_manage
 from roost.db.api import aggregates, cells
-from roost.db.cell import instances
 from roost.db.engine import Database
 from roost.rpc.scheduler import Scheduler
 from roost.rpc.transport import Bus
 from roost.scheduler import plugins
 from roost.scheduler.manager import SchedulerManager
-from tests.builders import a_context, a_flavor, a_report, a_spec, an_instance
+from tests.builders import a_context, a_flavor, a_report, a_spec
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "doc" / "examples" / "placement"
 THEN = datetime.datetime(2026, 11, 3, 8, 30, tzinfo=datetime.UTC)
@@ -148,17 +147,3 @@ def test_hosts_and_claims(manage, cloud):
     claim(cloud, "node-1", *BUILT)
     shown("hosts", "placement hosts", manage("placement hosts"))
     shown("claims", "placement claims --host node-1", manage("placement claims --host node-1"))
-
-
-def test_what_is_wrong_and_how_it_is_healed(manage, cloud, databases, now):
-    claim(cloud, "node-2", LEAKED)
-    active = {"vm_state": states.ACTIVE, "task_state": None, "flavor": FLAVOR}
-    lost = an_instance(uuid=LOST, host="node-4", node="node-4", **active)
-    with databases.cell2.begin() as session:
-        instances.create(session, lost)
-    now[0] += datetime.timedelta(hours=1)
-    audit = "placement audit --verbose"
-    found = manage(f"{audit} --settle 0.01", code=1)
-    shown("audit", audit, "\n".join(line.rstrip() for line in found.splitlines()) + "\n")
-    shown("heal", "placement heal", manage("placement heal --settle 0.01"))
-    assert manage("placement heal --settle 0.01") == "claims and instances agree\n"

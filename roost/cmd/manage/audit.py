@@ -11,24 +11,19 @@ from roost.audit import audit as look
 from roost.audit.executor import RepairExecutor, RepairOutcome
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_one, show_rows, warn
-from roost.rpc.scheduler import RESERVATION_LIFETIME
 
 _COLUMNS: Final = ("subject", "host", "what", "why")
-verbose_option = click.option(
-    "--verbose", is_flag=True, help="List every finding, not only how many there are."
-)
-settle_option = click.option(
+
+
+@click.command()
+@click.option("--verbose", is_flag=True, help="List every finding, not only how many there are.")
+@click.option(
     "--settle",
     type=click.FloatRange(0),
     default=3.0,
     show_default=True,
     help="Seconds until the second check: only findings of both count. 0: check once.",
 )
-
-
-@click.command()
-@verbose_option
-@settle_option
 @click.option("--repair", is_flag=True, help="Repair the findings, then look again.")
 @click.option("--dry-run", is_flag=True, help="With --repair: only show what would be done.")
 @json_option
@@ -55,13 +50,15 @@ def audit(
         raise click.UsageError("--dry-run shows what --repair would do: give both")
     collect = collector(deployment)
     report = look(collect, settle=settle)
-    if repair:
-        outcomes = _mend(deployment, report, dry_run=dry_run)
-        if outcomes and not dry_run:
-            report = look(collect, settle=settle)
-        tell(report, verbose=verbose, as_json=as_json, outcomes=outcomes)
+    outcomes = _mend(deployment, report, dry_run=dry_run) if repair else None
+    if outcomes and not dry_run:
+        report = look(collect, settle=settle)
+    if as_json:
+        _tell_json(report, outcomes)
     else:
-        tell(report, verbose=verbose, as_json=as_json)
+        _tell(report, outcomes or [], verbose=verbose)
+    if report.findings or report.unchecked:
+        click.get_current_context().exit(1)
 
 
 def _mend(deployment: Deployment, report: Report, *, dry_run: bool) -> list[RepairOutcome]:
@@ -77,35 +74,15 @@ def _mend(deployment: Deployment, report: Report, *, dry_run: bool) -> list[Repa
     return list(mender.carry_out(repairs))
 
 
-def collector(deployment: Deployment, *, guests: bool = True) -> Collector:
-    """Return the collector of all parts of a deployment.
-
-    :param guests: whether to query hosts and the network service, too, which takes longest
-    """
+def collector(deployment: Deployment) -> Collector:
+    """Return the collector of all parts of a deployment."""
     return Collector(
         deployment.api_database,
         deployment.cells,
         deployment.scheduler,
         group=deployment.service_group,
-        guests=guests,
-        outside_ports=deployment.outside_ports if guests else None,
-        reservation_lifetime=RESERVATION_LIFETIME,
+        outside_ports=deployment.outside_ports,
     )
-
-
-def tell(
-    report: Report, *, verbose: bool, as_json: bool, outcomes: Sequence[RepairOutcome] | None = None
-) -> None:
-    """Print a report; exit with 1 unless it is clean and complete.
-
-    :param outcomes: the repairs of findings; None: no repair was requested
-    """
-    if as_json:
-        _tell_json(report, outcomes)
-    else:
-        _tell(report, outcomes or [], verbose=verbose)
-    if report.findings or report.unchecked:
-        click.get_current_context().exit(1)
 
 
 def _tell(report: Report, outcomes: Sequence[RepairOutcome], *, verbose: bool) -> None:

@@ -12,7 +12,6 @@ from roost import exception
 from roost.cmd.manage import audit, cell, database, flavor, image, quota, service
 from roost.cmd.manage.deployment import Deployment
 from roost.cmd.manage.host_removal import remove_host
-from roost.cmd.manage.placement_audit import audit_placement, heal
 from roost.cmd.manage.placement_explain import explain
 from roost.cmd.manage.placement_inventory import inventory, traits
 from roost.cmd.manage.placement_lists import claims, hosts
@@ -24,11 +23,7 @@ def placement() -> None:
     """Inspect and plan which hosts take which servers."""
 
 
-_COMMANDS = (
-    *(explain, hosts, inventory, traits, claims),
-    *(audit_placement, heal, remove_host, simulate),
-)
-for _command in _COMMANDS:
+for _command in (explain, hosts, inventory, traits, claims, remove_host, simulate):
     placement.add_command(_command)
 
 

@@ -1,12 +1,11 @@
 """What audits make of claims, as the schedulers list them."""
 
-import datetime
-
 import pytest
 
 from roost import audit
 from roost.audit.snapshot import Ledger, Stream, miscounted
 from roost.db.spans import UuidRange, spans
+from roost.rpc.scheduler import RESERVATION_LIFETIME
 from tests.builders import NOW, a_context
 from tests.fakes.scheduler_claims import FakeLedger, a_claim, a_host
 
@@ -30,7 +29,7 @@ def test_nodes_of_one_host_are_told_apart():
     hosts = [a_host("h1", node="n1", claims=2), a_host("h1", node="n2", claims=0)]
     found = miscounted(FakeLedger(*claims, hosts=hosts), a_context())
     snapshot = audit.Snapshot(ledger=Ledger(miscounted=found), claims={})
-    (first, second) = audit.compare(snapshot, kinds=audit.PLACEMENT)
+    (first, second) = audit.compare(snapshot)
     assert (first.kind, first.subject) == ("usage other than the claims", "h1 n1")
     assert (
         first.detail == "counts as in use: vcpus 2 for 1, memory_mb 1024 for 512, disk_gb 2 for 1"
@@ -41,10 +40,10 @@ def test_nodes_of_one_host_are_told_apart():
 def test_a_reservation_is_overdue_when_its_lifetime_is_long_over():
     def overdue(seconds):
         claims = [a_claim(ONE, state="reserved", age=seconds), a_claim(TWO, age=seconds)]
-        return Ledger.of(claims, lifetime=datetime.timedelta(seconds=600)).overdue
+        return Ledger.of(claims).overdue
 
-    assert overdue(630) == {}
-    assert overdue(690) == {ONE: NOW}
+    assert overdue(RESERVATION_LIFETIME + 30) == {}
+    assert overdue(RESERVATION_LIFETIME + 90) == {ONE: NOW}
 
 
 @pytest.mark.parametrize("count", [0, 10, 100, 40_000])

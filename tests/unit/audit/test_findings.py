@@ -218,12 +218,3 @@ def test_what_could_not_be_looked_at_is_told_once():
     looks = Looks(healthy(unchecked=["claims: away for 3 s", "h1: away"]), unchecked=before)
 
     assert audit.audit(looks).unchecked == ["claims: away for 3 s", "h1: away"]
-
-
-def test_an_audit_of_some_kinds_finds_and_counts_no_others():
-    wrong = healthy(claims={}, quota_used={})
-
-    report = audit.audit(Looks(wrong), kinds=audit.PLACEMENT, sleep=lambda _: None)
-
-    assert [finding.kind for finding in report.findings] == ["instances without claim"]
-    assert list(report.counts) == list(audit.PLACEMENT)

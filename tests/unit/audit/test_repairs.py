@@ -16,9 +16,12 @@ def live(uuid=ONE, host="h1", vm_state=states.ACTIVE, task_state=None):
     return LiveInstance(uuid, CELL1, host, vm_state, task_state)
 
 
-def told(*, kinds=audit.PLACEMENT, **values):
+PLACEMENT = ["instances without claim", "claims without instance", "reservations overdue"]
+
+
+def told(*, kinds=PLACEMENT, **values):
     snapshot = audit.Snapshot(**{"instances": [live()], "claims": {ONE: ["h1"]}} | values)
-    repairs = audit.plan(audit.compare(snapshot, kinds=kinds), snapshot)
+    repairs = audit.plan([one for one in audit.compare(snapshot) if one.kind in kinds], snapshot)
     return [(repair.subject, repair.action, repair.host) for repair in repairs]
 
 

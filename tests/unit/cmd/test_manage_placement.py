@@ -1,4 +1,4 @@
-"""Hosts, claims, their audit and repair, and the end of a host."""
+"""Hosts, claims, their repair, and the end of a host."""
 
 import pytest
 import sqlalchemy as sa
@@ -41,11 +41,6 @@ def live(databases):
     return make
 
 
-def heal(placement, *options, code=0):
-    rows = placement("heal", "--settle", 0.01, "--json", *options, code=code).json
-    return [(row["instance"], row["host"], row["what"]) for row in rows]
-
-
 def test_hosts_are_listed_with_what_is_claimed_of_them(placement, schedulers, cell1, databases):
     schedulers.hosts = [
         a_host("h1", claims=2, cell_uuid=cell1, vcpus_ratio=4.0, memory_mb_reserved=384),
@@ -71,69 +66,36 @@ def test_claims_are_listed_of_all_hosts_or_one(placement, schedulers):
     assert "2026-01-02 03:04:05" in placement("claims").out
 
 
-@pytest.mark.parametrize("command", ["hosts", "claims", "heal"])
+@pytest.mark.parametrize("command", ["hosts", "claims"])
 def test_without_a_scheduler_there_is_a_clear_word(placement, schedulers, command):
     schedulers.away = True
     assert "no scheduler answers" in placement(command, code=1).err
 
 
-def test_the_audit_of_placement_finds_what_is_wrong(placement, schedulers, live):
-    live(ONE)
-    schedulers.claims = [a_claim(TWO, "h2", state="reserved", age=3600.0)]
-    schedulers.hosts = [a_host("h1", claims=0), a_host("h2", claims=2)]
-    told = placement("audit", "--settle", 0, "--json", code=1).json
-    assert {finding["kind"]: finding["subject"] for finding in told["findings"]} == {
-        "instances without claim": ONE,
-        "claims without instance": TWO,
-        "usage other than the claims": "h2",
-        "reservations overdue": TWO,
-    }
-    assert (
-        "is on h1, the scheduler has no claim"
-        in placement("audit", "--settle", 0, "--verbose", code=1).out
-    )
-
-
-def test_a_claim_without_instance_is_released(placement, schedulers):
+def test_an_audit_repairs_claims_and_shows_before_what_it_would_do(manage, schedulers):
     schedulers.claims = [a_claim(ONE, "h1"), a_claim(TWO, "h2")]
-    assert heal(placement) == [(ONE, "h1", "released"), (TWO, "h2", "released")]
+    audit = ("audit", "--settle", 0)
+    shown = manage(*audit, "--repair", "--dry-run", "--json", code=1).json["repairs"]
+    assert [(row["subject"], row["host"], row["what"]) for row in shown] == [
+        (ONE, "h1", "would release claim"),
+        (TWO, "h2", "would release claim"),
+    ]
+    assert schedulers.done == []
+    assert "has a claim on h1, but does not exist" in manage(*audit, "--verbose", code=1).out
+    manage(*audit, "--repair")
     assert schedulers.done == [("release", "h1", [ONE]), ("release", "h2", [TWO])]
 
 
-def test_an_instance_without_claim_gets_what_it_takes(placement, schedulers, live):
+def test_an_instance_without_claim_gets_what_it_takes(manage, cell1, schedulers, live):
     live(ONE, flavor=a_flavor(vcpus=4, memory_mb=2048, root_gb=5, ephemeral_gb=1, swap=100))
     topology = a_numa_topology({"cpus": [2], "pcpus": [0, 1]})
     live(TWO, flavor=a_flavor(vcpus=3), numa_topology=topology)
     schedulers.hosts = [a_host("h1", claims=0)]
-    assert heal(placement) == [(ONE, "h1", "restored"), (TWO, "h1", "restored")]
+    manage("audit", "--settle", 0, "--repair", code=1)  # they have no mapping, either
     assert schedulers.done == [("restore", "h1", {ONE: [4, 0, 2048, 7], TWO: [1, 2, 512, 1]})]
 
 
-def test_a_claim_on_the_wrong_host_moves(placement, schedulers, live):
-    live(ONE, "h1")
-    schedulers.claims = [a_claim(ONE, "h2")]
-    schedulers.hosts = [a_host("h1", claims=0), a_host("h2", claims=1)]
-    assert heal(placement) == [(ONE, "h1", "restored"), (ONE, "h2", "released")]
-    assert [done[:2] for done in schedulers.done] == [("release", "h2"), ("restore", "h1")]
-
-
-def test_a_build_under_way_is_left_alone(placement, schedulers, live):
-    live(ONE, vm_state=states.BUILDING, task_state=states.SPAWNING)
-    assert heal(placement, code=1) == [(ONE, "h1", "left alone")]
-    assert schedulers.done == []
-
-
-def test_a_dry_run_only_says_what_would_be_done(placement, schedulers, live):
-    live(ONE)
-    schedulers.claims = [a_claim(TWO)]
-    assert heal(placement, "--dry-run") == [
-        (ONE, "h1", "would restore"),
-        (TWO, "h1", "would release"),
-    ]
-    assert schedulers.done == []
-
-
-def test_claims_of_a_cell_out_of_reach_stay(placement, schedulers, databases, cell1):
+def test_claims_of_a_cell_out_of_reach_stay(manage, schedulers, databases, cell1):
     asked = a_spec()
     build_request = a_wish(asked)
     with databases.api.begin() as session:
@@ -142,7 +104,7 @@ def test_claims_of_a_cell_out_of_reach_stay(placement, schedulers, databases, ce
         instance_mappings.place(session, build_request.instance_uuid, cell1)
         cells.update(session, cell1, database_url="sqlite:////nowhere/cell1.sqlite")
     schedulers.claims = [a_claim(build_request.instance_uuid)]
-    told = placement("heal", "--settle", 0.01, code=1)
+    told = manage("audit", "--settle", 0, "--repair", code=1)
     assert "could not check cell cell1" in told.err
     assert schedulers.done == []
 
