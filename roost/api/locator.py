@@ -67,8 +67,7 @@ class ServerLocator:
         uuid = str(mapping.instance_uuid)
         cell = self._cells.get(str(mapping.cell_uuid))
         try:
-            with cell.database.read() as session:
-                instance = instances.find(session, uuid, deleted=deleted)
+            instance = cell.database.query(instances.find, uuid, deleted=deleted)
         except exception.Unavailable as error:
             if mapping.queued_for_delete and not deleted:
                 raise missing(uuid) from error

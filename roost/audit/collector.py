@@ -97,8 +97,7 @@ class Collector:
         for cell in self._cells.all():
             self._sweep_hosts(suspects, cell)
         self._sweep_outside_ports(suspects)
-        with self._api_database.read() as session:
-            count = api_level.count_mappings(session)
+        count = self._api_database.query(api_level.count_mappings)
         claims = self._stream(suspects)
         for span in spans(count, size=_SPAN):
             snapshot = Snapshot()
@@ -144,8 +143,7 @@ class Collector:
 
     def _odd_guests(self, cell: Cell, host: str, guests: set[str]) -> set[str]:
         """Return guests without an instance on their host, and instances without a guest there."""
-        with cell.database.read() as session:
-            rows = in_cell.list_on_host(session, host)
+        rows = cell.database.query(in_cell.list_on_host, host)
         resting = {
             row.uuid for row in rows if row.vm_state in states.WITH_GUEST and row.task_state is None
         }
@@ -183,8 +181,7 @@ class Collector:
         if cell.is_cell0:
             return []
         try:
-            with cell.database.read() as session:
-                roll = services.call_roll(session, binary="roost-compute")
+            roll = cell.database.query(services.call_roll, binary="roost-compute")
         except exception.RoostError:  # noted when its instances are read
             return []
         up = self._group.find_up(roll.services, cell_uuid=cell.uuid, now=roll.now)
@@ -213,8 +210,7 @@ class Collector:
 
     @staticmethod
     def _live(cell: Cell, which: Which) -> list[LiveInstance]:
-        with cell.database.read() as session:
-            rows = in_cell.list_live(session, which)
+        rows = cell.database.query(in_cell.list_live, which)
         return [LiveInstance(cell_uuid=cell.uuid, **row._asdict()) for row in rows]
 
     def _read_ports(self, snapshot: Snapshot) -> None:
@@ -223,8 +219,7 @@ class Collector:
                 continue
             snapshot.unknown_cells.add(cell.uuid)
             with _noting(snapshot.unchecked, f"cell {cell.name}"):
-                with cell.database.read() as session:
-                    snapshot.orphaned_ports += ports.list_orphans(session)
+                snapshot.orphaned_ports += cell.database.query(ports.list_orphans)
                 snapshot.unknown_cells.discard(cell.uuid)
 
     # ports of a network service
@@ -255,8 +250,7 @@ class Collector:
             if cell.uuid not in snapshot.unknown_cells:
                 with _noting(snapshot.unchecked, f"cell {cell.name}"):
                     for uuids in some:
-                        with cell.database.read() as session:
-                            snapshot.deleted_in_cell |= in_cell.list_deleted(session, uuids)
+                        snapshot.deleted_in_cell |= cell.database.query(in_cell.list_deleted, uuids)
 
     # claims
 
@@ -299,10 +293,9 @@ class Collector:
                 snapshot.deleted.update(api_level.deleted(session, some))
 
     def _read_quota(self, snapshot: Snapshot) -> None:
-        with self._api_database.read() as session:
-            for project, difference in quota.differences(session).items():
-                snapshot.quota_used[project] = difference.used
-                snapshot.quota_counted[project] = difference.counted
+        for project, difference in self._api_database.query(quota.differences).items():
+            snapshot.quota_used[project] = difference.used
+            snapshot.quota_counted[project] = difference.counted
 
 
 def _ask_hosts(hosts: Mapping[Place, Compute], unchecked: list[str]) -> dict[Place, set[str]]:

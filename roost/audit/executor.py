@@ -22,7 +22,7 @@ from roost.db.api import audits as api_level
 from roost.db.api import instance_mappings, quota
 from roost.db.cell import audits as in_cell
 from roost.db.cell import instances, soft_delete
-from roost.db.engine import Database, Session, retried
+from roost.db.engine import Database
 from roost.objects import Instance, InstancePlace
 from roost.objects.inventory import resources_of
 from roost.objects.topology import sizes_of
@@ -162,8 +162,11 @@ class RepairExecutor:
     def _restore_on(self, cell_uuid: str, host: str, found: Some) -> set[str]:
         """Return the instances that got a claim; others have one by now, or were deleted."""
         wanted = {repair.subject for repair in found}
-        with self._cells.get(cell_uuid).database.read() as session:
-            there = [one for one in instances.list_on_host(session, host) if one.uuid in wanted]
+        there = [
+            one
+            for one in self._cells.get(cell_uuid).database.query(instances.list_on_host, host)
+            if one.uuid in wanted
+        ]
         restored: set[str] = set()
         for node in {str(one.node) for one in there}:
             restored.update(self._claim(host, node, [one for one in there if one.node == node]))
@@ -200,15 +203,13 @@ class RepairExecutor:
         return carry_out_all
 
     def _recount_project(self, repair: Repair) -> RepairOutcome:
-        found = self._write(lambda session: quota.recount(session, repair.subject))
+        found = self._api_database.write(quota.recount, repair.subject)
         return _swapped(repair, "recounted", done=found.used != found.counted)
 
     def _free_port(self, repair: Repair) -> RepairOutcome:
         freed = False
         for cell in self._cells.all():
-            freed = freed or _write(
-                cell.database, lambda session: in_cell.free_orphan(session, repair.subject)
-            )
+            freed = freed or cell.database.write(in_cell.free_orphan, repair.subject)
         return _swapped(repair, "freed", done=freed)
 
     def _release_port(self, repair: Repair) -> RepairOutcome:
@@ -225,23 +226,20 @@ class RepairExecutor:
             return RepairOutcome(repair, NO_LONGER_SO)
         instance, put_away_at, turns = found
         request = str(uuids.uuid4())  # the original one is unknown
-        done = self._write(
-            lambda session: api_level.adopt(
-                session,
-                instance,
-                cell_uuid=cell_uuid,
-                request_uuid=request,
-                put_away_at=put_away_at,
-                turns=turns,
-            )
+        done = self._api_database.write(
+            api_level.adopt,
+            instance,
+            cell_uuid=cell_uuid,
+            request_uuid=request,
+            put_away_at=put_away_at,
+            turns=turns,
         )
         return _swapped(repair, "mapped", done=done)
 
     def _end(self, repair: Repair) -> RepairOutcome:
         """Delete an instance again that its user deleted and a backup of its cell restored."""
-        with self._api_database.read() as session:
-            if instance_mappings.find(session, repair.subject) is not None:
-                return RepairOutcome(repair, NO_LONGER_SO)
+        if self._api_database.query(instance_mappings.find, repair.subject) is not None:
+            return RepairOutcome(repair, NO_LONGER_SO)
         cell = self._cells.get(str(repair.cell_uuid))
         return _swapped(repair, "deleted", done=cell.end_instance(self._context, repair.subject))
 
@@ -250,10 +248,8 @@ class RepairExecutor:
         if found is None:
             return RepairOutcome(repair, NO_LONGER_SO)
         _instance, put_away_at, turns = found
-        done = self._write(
-            lambda session: api_level.catch_up(
-                session, repair.subject, put_away_at=put_away_at, turns=turns
-            )
+        done = self._api_database.write(
+            api_level.catch_up, repair.subject, put_away_at=put_away_at, turns=turns
         )
         return _swapped(repair, "synced", done=done)
 
@@ -270,24 +266,24 @@ class RepairExecutor:
         return instance, since if state.is_soft_deleted else None, state.turn
 
     def _sync_cell(self, repair: Repair) -> RepairOutcome:
-        with self._cells.get(str(repair.cell_uuid)).database.read() as session:
-            state = soft_delete.find(session, repair.subject)
+        state = self._cells.get(str(repair.cell_uuid)).database.query(
+            soft_delete.find, repair.subject
+        )
         if state is None:
             return RepairOutcome(repair, NO_LONGER_SO)
-        done = self._write(
-            lambda session: api_level.say_again(
-                session, repair.subject, but_put_away=state.is_soft_deleted, cell_turns=state.turn
-            )
+        done = self._api_database.write(
+            api_level.say_again,
+            repair.subject,
+            but_put_away=state.is_soft_deleted,
+            cell_turns=state.turn,
         )
         return _swapped(repair, "left to the next super-conductor", done=done)
 
     def _remap(self, repair: Repair) -> RepairOutcome:
         if repair.before is not None and self._is_in(repair.before, repair.subject):
             return RepairOutcome(repair, NO_LONGER_SO)
-        done = self._write(
-            lambda session: api_level.move(
-                session, repair.subject, before=repair.before, cell_uuid=str(repair.cell_uuid)
-            )
+        done = self._api_database.write(
+            api_level.move, repair.subject, before=repair.before, cell_uuid=str(repair.cell_uuid)
         )
         return _swapped(repair, "mapped", done=done)
 
@@ -296,8 +292,7 @@ class RepairExecutor:
             cell = self._cells.get(cell_uuid)
         except exception.NotFound:  # that cell was deleted
             return False
-        with cell.database.read() as session:
-            return bool(in_cell.list_live(session, [uuid]))
+        return bool(cell.database.query(in_cell.list_live, [uuid]))
 
     def _forget(self, repair: Repair) -> RepairOutcome:
         if repair.cell_uuid is None:
@@ -310,26 +305,22 @@ class RepairExecutor:
             advice = "delete it as its user would, unless that cell's database is to be restored"
             why = f"{repair.why}, and never was; {advice}"
             return RepairOutcome(repair, LEFT_ALONE, done=False, why=why)
-        done = deleted and self._write(
-            lambda session: api_level.forget_deleted(session, repair.subject, cell_uuid=cell_uuid)
+        done = deleted and self._api_database.write(
+            api_level.forget_deleted, repair.subject, cell_uuid=cell_uuid
         )
         return _swapped(repair, "deleted", done=done)
 
     def _forget_unplaced(self, repair: Repair) -> RepairOutcome:
         """Delete a mapping unless a cell has the instance; an unavailable cell fails the repair."""
         for cell in self._cells.all():
-            with cell.database.read() as session:
-                if in_cell.knows(session, repair.subject):
-                    return RepairOutcome(repair, NO_LONGER_SO)
-        done = self._write(lambda session: api_level.forget_unplaced(session, repair.subject))
+            if cell.database.query(in_cell.knows, repair.subject):
+                return RepairOutcome(repair, NO_LONGER_SO)
+        done = self._api_database.write(api_level.forget_unplaced, repair.subject)
         return _swapped(repair, "deleted", done=done)
 
     def _end_lease(self, repair: Repair) -> RepairOutcome:
-        done = self._write(lambda session: api_level.end_lease(session, repair.subject))
+        done = self._api_database.write(api_level.end_lease, repair.subject)
         return _swapped(repair, "left to the next super-conductor", done=done)
-
-    def _write(self, step: Callable[[Session], Any]) -> Any:
-        return _write(self._api_database, step)
 
 
 def _place(instance: Instance) -> InstancePlace | None:
@@ -343,12 +334,6 @@ def _place(instance: Instance) -> InstancePlace | None:
         pci=list(instance.pci),
         resources=resources,
     )
-
-
-@retried
-def _write(database: Database, step: Callable[[Session], Any]) -> Any:
-    with database.begin() as session:
-        return step(session)
 
 
 def _swapped(repair: Repair, what: str, *, done: bool) -> RepairOutcome:

@@ -60,5 +60,4 @@ class Tokens:
         """
         if not digests:
             return set()
-        with self._database.read() as session:
-            return set(digests) - console_tokens.known(session, digests)
+        return set(digests) - self._database.query(console_tokens.known, digests)

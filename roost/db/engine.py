@@ -1,8 +1,10 @@
 """Databases and transactions: connects to a database by URL, with retries.
 
->>> @retried                                    # a step that may be repeated
+>>> found = database.query(instances.get, uuid)       # one statement, or a function of db/
+>>> database.write(instances.mark_deleted, uuid)      # the same, and it may be repeated
+>>> @retried                                          # a step of several; it may be repeated
 ... def start(self, uuid):
-...     with self.database.begin() as session:  # one step is one transaction
+...     with self.database.begin() as session:        # one step is one transaction
 ...         instances.get(session, uuid)
 """
 
@@ -12,7 +14,7 @@ import functools
 import random
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
 import sqlalchemy as sa
 
@@ -21,6 +23,7 @@ from roost.db import clock, errors
 from roost.db.drivers import Timeouts, make_engine
 from roost.exception import Deadlock, Full, Lost, ReadOnly, Unavailable
 
+P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S", bound=Callable[..., Any])
 Session = sa.Connection  # in a transaction: all that the functions of db/ are given
@@ -88,14 +91,24 @@ class Database:
         """Run a transaction that only reads; on SQLite it does not wait for the writer."""
         return self._transaction(self.engine.execution_options(reads=True))
 
-    def write(self, step: Callable[[Session], R]) -> R:
+    def query(
+        self, step: Callable[Concatenate[Session, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """Run a step that only reads, in a transaction of its own (:meth:`read`)."""
+        with self.read() as session:
+            return step(session, *args, **kwargs)
+
+    def write(
+        self, step: Callable[Concatenate[Session, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
         """Run a step in a transaction of its own, with the retries of :func:`retried`."""
 
+        @retried
         def transact() -> R:
             with self.begin() as session:
-                return step(session)
+                return step(session, *args, **kwargs)
 
-        return retried(transact)()
+        return transact()
 
     def now(self) -> datetime.datetime:
         """Return the time by the database's clock, extrapolated from its last read.

@@ -86,8 +86,7 @@ class Guests:
         """Return the cell of an instance that its user has not deleted."""
         mapping = None
         if uuidutils.is_uuid_like(uuid):
-            with self._database.read() as session:
-                mapping = instance_mappings.find(session, uuid)
+            mapping = self._database.query(instance_mappings.find, uuid)
         if mapping is None or mapping.cell_uuid is None or mapping.queued_for_delete:
             raise _missing(uuid)
         return self._cells.get(str(mapping.cell_uuid))

@@ -82,8 +82,9 @@ class ByAddress:
 
     def of(self, environ: Mapping[str, Any]) -> Caller:
         address = _address(str(environ.get("REMOTE_ADDR", "")))
-        with self._cells.of_host(self._host).database.read() as session:
-            owners = ports.owners(session, ip=address, host=self._host, network_ids=self._networks)
+        owners = self._cells.of_host(self._host).database.query(
+            ports.owners, ip=address, host=self._host, network_ids=self._networks
+        )
         if len(owners) != 1:
             raise exception.NotFound(f"{len(owners)} guests of {self._host} have {address}.")
         return Caller(instance_uuid=owners[0], host=self._host)

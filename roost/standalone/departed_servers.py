@@ -10,7 +10,7 @@ from roost import exception
 from roost.cells import Cells
 from roost.db.api import instance_mappings
 from roost.db.cell import instances
-from roost.db.engine import Database, retried
+from roost.db.engine import Database
 
 
 class DepartedServers:
@@ -24,13 +24,12 @@ class DepartedServers:
         """Delete the rows of those of these servers that are deleted; return whether any were."""
         deleted: set[str] = set()
         if uuids:
-            with self._database.read() as session:
-                leaving = instance_mappings.leaving(session, uuids)
+            leaving = self._database.query(instance_mappings.leaving, uuids)
             for cell_uuid in {*leaving.values()}:
                 there = [uuid for uuid in leaving if leaving[uuid] == cell_uuid]
                 deleted |= self._deleted_in_cell(cell_uuid, there)
         for one in deleted:
-            self._forget(one)
+            self._database.write(instance_mappings.forget, one)
         return bool(deleted)
 
     def _deleted_in_cell(self, cell_uuid: str, uuids: Collection[str]) -> set[str]:
@@ -41,8 +40,3 @@ class DepartedServers:
                 return known - instances.ending_states(session, uuids).keys()
         except exception.Unavailable:
             return set()
-
-    @retried
-    def _forget(self, uuid: str) -> None:
-        with self._database.begin() as session:
-            instance_mappings.forget(session, uuid)

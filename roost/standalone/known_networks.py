@@ -50,8 +50,7 @@ class LocalNetworks:
 
     def made(self, call: Call) -> list[Network]:
         """Return the networks that users created and the caller may see."""
-        with self._database.read() as session:
-            return networks.list_seen(session, call.visible_project)
+        return self._database.query(networks.list_seen, call.visible_project)
 
     def find(self, call: Call, network_id: str) -> LocalNetwork | Network:
         """Return one network.
@@ -61,8 +60,7 @@ class LocalNetworks:
         for network in self.configured:
             if network.id == network_id:
                 return network
-        with self._database.read() as session:
-            made = networks.find(session, network_id)
+        made = self._database.query(networks.find, network_id)
         if made is not None and may_see(call, made):
             return made
         raise exception.NotFound(f"Network {network_id} could not be found.")
@@ -91,8 +89,7 @@ class LocalNetworks:
 
     def forget_departed(self, network_id: str) -> None:
         """Remove deleted servers from a network."""
-        with self._database.read() as session:
-            uuids = networks.users(session, network_id)
+        uuids = self._database.query(networks.users, network_id)
         self._departed.forget(uuids)
 
     def free_port(self, port: MadePort) -> MadePort:
@@ -113,8 +110,7 @@ class LocalNetworks:
         return found
 
     def _port(self, call: Call, port_id: str, missing: type[exception.RoostError]) -> MadePort:
-        with self._database.read() as session:
-            port = ports.find(session, port_id)
+        port = self._database.query(ports.find, port_id)
         if port is None or not may_see(call, port):
             raise missing(f"Port id {port_id} could not be found.")
         return self.free_port(port)

@@ -8,7 +8,6 @@ from roost.api.policy import MEMBER, READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.db.api import networks
-from roost.db.engine import retried
 from roost.standalone import network_schemas
 from roost.standalone.network_schemas import MOST_TAGS, REPLACE_TAGS, TAG_CHECK
 from roost.standalone.networks import Networks, Subnets
@@ -77,12 +76,9 @@ class NetworkTags:
                 raise exception.Invalid(f"There are {MOST_TAGS} tags at most.")
             return after
 
-        return self._write(_COLUMNS[_kind(call)], self._nouns[_kind(call)].tagged(call), bounded)
-
-    @retried
-    def _write(self, column: Any, row_id: str, change: networks.Edit) -> list[str]:
-        with self._database.begin() as session:
-            return networks.edit(session, column, row_id, change)
+        return self._database.write(
+            networks.edit, _COLUMNS[_kind(call)], self._nouns[_kind(call)].tagged(call), bounded
+        )
 
 
 def _kind(call: Call) -> str:

@@ -47,12 +47,10 @@ class LocalGroups:
 
     def list_all(self, call: Call, project_id: str | None) -> list[Group]:
         self._ensure_default(project_id or call.project_id)
-        with self._database.read() as session:
-            return rows.list_groups(session, project_id)
+        return self._database.query(rows.list_groups, project_id)
 
     def get(self, call: Call, group_id: str) -> Group:
-        with self._database.read() as session:
-            found = rows.find(session, group_id)
+        found = self._database.query(rows.find, group_id)
         if found is None:
             found = self._default(call, group_id)
         call.may_touch(found.project_id, name=f"Security group {group_id}")
@@ -61,7 +59,7 @@ class LocalGroups:
     def create(self, call: Call, project_id: str, *, name: str, description: str) -> Group:
         self._ensure_default(project_id)
         group = new_group(project_id, name=name, description=description)
-        self._create(group)
+        self._database.write(rows.create, group, at=self._now())
         self.tell(call, project_id)
         return group
 
@@ -70,7 +68,7 @@ class LocalGroups:
         if group.name == DEFAULT and changes.get("name", DEFAULT) != DEFAULT:
             raise exception.Conflict("The default security group keeps its name.")
         self._forget_departed(group)
-        changed = self._change(group_id, changes)
+        changed = self._database.write(rows.change, group_id, changes)
         self.tell(call, changed.project_id)
         return changed
 
@@ -79,12 +77,11 @@ class LocalGroups:
         if group.name == DEFAULT and call.visible_project is not None:
             raise exception.Conflict("The default security group cannot be deleted.")
         self._forget_departed(group)
-        self._delete(group_id)
+        self._database.write(rows.delete, group_id)
         self.tell(call, group.project_id)
 
     def get_rule(self, call: Call, rule_id: str) -> SecurityGroupRule:
-        with self._database.read() as session:
-            found = rows.find_rule(session, rule_id)
+        found = self._database.query(rows.find_rule, rule_id)
         if found is None:
             raise exception.NotFound(f"Security group rule {rule_id} not found.")
         rule, group = found
@@ -98,13 +95,13 @@ class LocalGroups:
             if remote.project_id != group.project_id:
                 raise exception.NotFound(f"Security group {remote.id} not found.")
             rule = dataclasses.replace(rule, remote_group_name=remote.name)
-        self._add_rule(rule)
+        self._database.write(rows.add_rule, rule, at=self._now())
         self.tell(call, group.project_id)
         return rule
 
     def delete_rule(self, call: Call, rule_id: str) -> None:
         rule = self.get_rule(call, rule_id)
-        self._delete_rule(rule.id)
+        self._database.write(rows.delete_rule, rule.id)
         self.tell(call, self.get(call, rule.group_id).project_id)
 
     def tell(self, call: Call, project_id: str) -> None:
@@ -153,8 +150,7 @@ class LocalGroups:
 
     def _forget_departed(self, group: Group) -> None:
         """Remove deleted servers from a group."""
-        with self._database.read() as session:
-            uuids = rows.members(session, group)
+        uuids = self._database.query(rows.members, group)
         self._departed.forget(uuids)
 
     def _default(self, call: Call, group_id: str) -> Group:
@@ -163,45 +159,13 @@ class LocalGroups:
         if group_id != default.id:
             raise exception.NotFound(f"Security group {group_id} not found.")
         self._ensure_default(default.project_id)
-        with self._database.read() as session:
-            return rows.find(session, default.id) or default
+        return self._database.query(rows.find, default.id) or default
 
     def _ensure_default(self, project_id: str) -> None:
         """Create a project's default group; most have it, and then nothing is written."""
-        with self._database.read() as session:
-            there = rows.find(session, default_group(project_id).id)
+        there = self._database.query(rows.find, default_group(project_id).id)
         if there is None:
-            self._make_default(project_id)
-
-    @retried
-    def _make_default(self, project_id: str) -> None:
-        with self._database.begin() as session:
-            rows.ensure_default(session, project_id, at=self._now())
-
-    @retried
-    def _create(self, group: Group) -> None:
-        with self._database.begin() as session:
-            rows.create(session, group, at=self._now())
-
-    @retried
-    def _change(self, group_id: str, changes: Mapping[str, str]) -> Group:
-        with self._database.begin() as session:
-            return rows.change(session, group_id, changes)
-
-    @retried
-    def _delete(self, group_id: str) -> None:
-        with self._database.begin() as session:
-            rows.delete(session, group_id)
-
-    @retried
-    def _add_rule(self, rule: SecurityGroupRule) -> None:
-        with self._database.begin() as session:
-            rows.add_rule(session, rule, at=self._now())
-
-    @retried
-    def _delete_rule(self, rule_id: str) -> None:
-        with self._database.begin() as session:
-            rows.delete_rule(session, rule_id)
+            self._database.write(rows.ensure_default, project_id, at=self._now())
 
     @retried
     def _join(self, instance: Instance, name: str) -> None:

@@ -9,7 +9,6 @@ from roost.api.dependencies import Dependencies
 from roost.api.request import Answer, Call, truth
 from roost.db.api import networks
 from roost.db.api.networks import Network
-from roost.db.engine import retried
 from roost.networks import LocalNetwork, check_cidr
 from roost.standalone import network_schemas
 from roost.standalone.known_networks import LocalNetworks
@@ -61,23 +60,19 @@ class Networks:
         network = self._described(call)
         if network.shared:
             call.require(network_schemas.SHARE_POLICY)
-        self._create(network)
+        self._database.write(networks.create, network)
         return Answer({"network": network_schemas.full(network)})
 
     def update(self, call: Call) -> Answer:
         network = own(call, self._networks, call.params["network_id"])
-        return Answer(
-            {
-                "network": network_schemas.full(
-                    self._change(network, changes_of(call.body["network"]))
-                )
-            }
-        )
+        changes = changes_of(call.body["network"])
+        changed = self._database.write(networks.change, network.id, changes)
+        return Answer({"network": network_schemas.full(changed)})
 
     def delete(self, call: Call) -> Answer:
         network = own(call, self._networks, call.params["network_id"])
         self._networks.forget_departed(network.id)
-        self._delete(network.id)
+        self._database.write(networks.delete, network.id)
         return Answer()
 
     def tags(self, call: Call) -> list[str]:
@@ -104,21 +99,6 @@ class Networks:
             admin_state_up=asked.get("admin_state_up", True),
         )
 
-    @retried
-    def _create(self, network: Network) -> None:
-        with self._database.begin() as session:
-            networks.create(session, network)
-
-    @retried
-    def _change(self, network: Network, changes: dict[str, Any]) -> Network:
-        with self._database.begin() as session:
-            return networks.change(session, network.id, changes)
-
-    @retried
-    def _delete(self, network_id: str) -> None:
-        with self._database.begin() as session:
-            networks.delete(session, network_id)
-
 
 class Subnets:
     """Handlers of ``/network/v2.0/subnets``: a network has one, with an id derived from its own."""
@@ -141,7 +121,7 @@ class Subnets:
             network = own(call, self._networks, asked["network_id"])
         except exception.NotFound as error:
             raise exception.Invalid(error.message) from error
-        self._give(network, cidr, asked.get("name", ""))
+        self._database.write(networks.give_subnet, network, cidr=cidr, name=asked.get("name", ""))
         made = self._networks.find(call, network.id)
         return Answer({"subnet": network_schemas.subnet(made)})
 
@@ -149,12 +129,13 @@ class Subnets:
         network = own(call, self._networks, self._find(call).id)
         asked = call.body["subnet"]
         changes = {"subnet_name": asked["name"]} if "name" in asked else {}
-        return Answer({"subnet": network_schemas.subnet(self._change(network, changes))})
+        changed = self._database.write(networks.change, network.id, changes)
+        return Answer({"subnet": network_schemas.subnet(changed)})
 
     def delete(self, call: Call) -> Answer:
         network = own(call, self._networks, self._find(call).id)
         self._networks.forget_departed(network.id)
-        self._take(network.id)
+        self._database.write(networks.take_subnet, network.id)
         return Answer()
 
     def tags(self, call: Call) -> list[str]:
@@ -170,21 +151,6 @@ class Subnets:
             if network.cidr and network_schemas.subnet_id(network) == call.params["subnet_id"]:
                 return network
         raise exception.NotFound(f"Subnet {call.params['subnet_id']} could not be found.")
-
-    @retried
-    def _give(self, network: Network, cidr: str, name: str) -> None:
-        with self._database.begin() as session:
-            networks.give_subnet(session, network, cidr=cidr, name=name)
-
-    @retried
-    def _change(self, network: Network, changes: dict[str, Any]) -> Network:
-        with self._database.begin() as session:
-            return networks.change(session, network.id, changes)
-
-    @retried
-    def _take(self, network_id: str) -> None:
-        with self._database.begin() as session:
-            networks.take_subnet(session, network_id)
 
 
 def own(call: Call, networks: LocalNetworks, network_id: str) -> Network:

@@ -78,14 +78,13 @@ class Ports:
     def delete(self, call: Call) -> Answer:
         port = self._one(call)
         call.require_for(port.project_id)
-        with self._dependencies.api_database.read() as session:
-            made = ports.find(session, port.id)
+        made = self._dependencies.api_database.query(ports.find, port.id)
         if made is None:
             raise exception.Conflict(
                 f"Port {port.id} is of server {port.instance_uuid}, and is deleted with it."
             )
         self._networks.free_port(made)
-        self._delete(port.id)
+        self._dependencies.api_database.write(ports.delete, port.id)
         return Answer()
 
     def tags(self, call: Call) -> list[str]:
@@ -118,12 +117,13 @@ class Ports:
         """Return ports in order of their ids; a user's port is in a cell, too, once used."""
         asked: dict[str, Any] = {"project_id": call.visible_project, "wanted": wanted}
         asked |= {"after": after, "limit": limit}
-        with self._dependencies.api_database.read() as session:
-            made = {port.id: _made(port) for port in ports.list_ports(session, **asked)}
+        made = {
+            port.id: _made(port)
+            for port in self._dependencies.api_database.query(ports.list_ports, **asked)
+        }
 
         def in_cell(cell: Cell) -> list[PortRow]:
-            with cell.database.read() as session:
-                return cell_ports.list_live(session, **asked)
+            return cell.database.query(cell_ports.list_live, **asked)
 
         gathered = self._gatherer.from_each(self._dependencies.cells.all(), in_cell)
         for row in itertools.chain(*(rows for _, rows in gathered.answers)):
@@ -162,15 +162,11 @@ class Ports:
             made = dataclasses.replace(draft, ip=address, mac=draft.mac or random_mac())
             if self._create(made, network):
                 return made
-            if draft.mac and self._has_mac(draft.mac):
+            if draft.mac and self._dependencies.api_database.query(ports.has_mac, draft.mac):
                 raise _in_use(draft.mac)
         if draft.ip:
             raise exception.AddressInUse(f"IP address {draft.ip} already allocated.")
         raise exception.NoCapacity(f"No more IP addresses available on network {network.id}.")
-
-    def _has_mac(self, mac: str) -> bool:
-        with self._dependencies.api_database.read() as session:
-            return ports.has_mac(session, mac)
 
     def _free(self, network: LocalNetwork, draft: MadePort) -> Iterator[str]:
         """Yield addresses to try: the requested one, or a few at random, then every free one."""
@@ -184,8 +180,7 @@ class Ports:
             address = network.subnet[ours + secrets.randbelow(rest)]
             if may_be_given(network, address):
                 yield str(address)
-        with self._dependencies.api_database.read() as session:
-            taken = ports.addresses(session, network.id)
+        taken = self._dependencies.api_database.query(ports.addresses, network.id)
         for number in range(network.subnet.num_addresses - 1, 1, -1):
             address = network.subnet[number]
             if str(address) not in taken and may_be_given(network, address):
@@ -195,8 +190,9 @@ class Ports:
         """Return whether a server has a port with these values, in the available cells."""
 
         def in_cell(cell: Cell) -> list[PortRow]:
-            with cell.database.read() as session:
-                return cell_ports.list_live(session, project_id=None, wanted=wanted, limit=1)
+            return cell.database.query(
+                cell_ports.list_live, project_id=None, wanted=wanted, limit=1
+            )
 
         gathered = self._gatherer.from_each(self._dependencies.cells.all(), in_cell)
         return any(rows for _, rows in gathered.answers)
@@ -215,11 +211,6 @@ class Ports:
                 raise exception.Conflict(
                     f"Port {port.id} was created with its server: it cannot be changed."
                 )
-
-    @retried
-    def _delete(self, port_id: str) -> None:
-        with self._dependencies.api_database.begin() as session:
-            ports.delete(session, port_id)
 
 
 def _check_choices(call: Call, draft: MadePort, network: LocalNetwork) -> None:

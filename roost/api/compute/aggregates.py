@@ -112,17 +112,17 @@ class Aggregates:
         self._zones = Zones(dependencies)
 
     def list_all(self, call: Call) -> Answer:
-        with self._database.read() as session:
-            found = rows.list_all(session)
+        found = self._database.query(rows.list_all)
         shown = [full(aggregate, version=call.version) for aggregate in found]
         return Answer({"aggregates": shown})
 
     def show(self, call: Call) -> Answer:
-        with self._database.read() as session:
-            return _shown(rows.get(session, _identity(call)), call)
+        return _shown(self._database.query(rows.get, _identity(call)), call)
 
     def create(self, call: Call) -> Answer:
-        made = self._create(call.body["aggregate"])
+        asked = call.body["aggregate"]
+        metadata = {key: zone for key, zone in _zone_of(asked).items() if zone is not None}
+        made = self._database.write(rows.create, asked["name"], metadata=metadata)
         self._notify_schedulers(call, made)
         return Answer({"aggregate": created(made, version=call.version)})
 
@@ -140,7 +140,7 @@ class Aggregates:
     def delete(self, call: Call) -> Answer:
         identity = _identity(call)
         try:
-            gone = self._delete(identity)
+            gone = self._database.write(rows.delete, identity)
         except exception.Conflict as error:
             raise exception.Invalid(_cannot("delete", identity, error)) from error
         self._notify_schedulers(call, gone)
@@ -194,17 +194,6 @@ class Aggregates:
             change = alter(session)
             self._zones.check_moves(session, change)
         return change.aggregate
-
-    @retried
-    def _create(self, asked: dict[str, Any]) -> Aggregate:
-        metadata = {key: zone for key, zone in _zone_of(asked).items() if zone is not None}
-        with self._database.begin() as session:
-            return rows.create(session, asked["name"], metadata=metadata)
-
-    @retried
-    def _delete(self, identity: int) -> Aggregate:
-        with self._database.begin() as session:
-            return rows.delete(session, identity)
 
     def _notify_schedulers(self, call: Call, changed: Aggregate) -> None:
         try:

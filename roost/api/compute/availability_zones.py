@@ -43,8 +43,7 @@ class Zones:
 
     def by_host(self) -> dict[str, str]:
         """Return the zones by host, of the hosts in an aggregate with a zone."""
-        with self._database.read() as session:
-            return aggregates.zones(session)
+        return self._database.query(aggregates.zones)
 
     def check(self, zone: str) -> None:
         """Make sure that a zone has hosts, or may have some in a cell that is unavailable.
@@ -100,16 +99,14 @@ def _by_cell(session: Session, hosts: Container[str]) -> dict[str, list[str]]:
 
 def _own_zones(cell: Cell) -> dict[str, str]:
     """Return the zones that the hosts of a cell report, by host."""
-    with cell.database.read() as session:
-        return services.zones(session, binary=COMPUTE)
+    return cell.database.query(services.zones, binary=COMPUTE)
 
 
 def _any_moves(
     cell: Cell, hosts: Sequence[str], moved: Mapping[str, tuple[str | None, str | None]]
 ) -> bool:
     """Return whether any host of a cell has servers and would change its zone."""
-    with cell.database.read() as session:
-        used = instances.hosts_in_use(session, hosts)
+    used = cell.database.query(instances.hosts_in_use, hosts)
     own = _own_zones(cell) if used else {}
     return any(
         (moved[host][0] or own.get(host)) != (moved[host][1] or own.get(host)) for host in used

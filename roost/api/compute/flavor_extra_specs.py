@@ -10,7 +10,7 @@ from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.validation import always, wrapped
 from roost.db.api import flavors as flavor_rows
-from roost.db.engine import retried, retried_if_undone
+from roost.db.engine import retried_if_undone
 from roost.hardware import names
 
 _KEY = r"^[a-zA-Z0-9\-_:. ]{1,255}$"
@@ -47,20 +47,16 @@ class FlavorExtraSpecs:
             raise exception.NotFound(f"Flavor {flavor.flavorid} has no extra specs with key {key}.")
         return Answer({key: flavor.extra_specs[key]})
 
-    @retried
     def create(self, call: Call) -> Answer:
         specs = _read(call, call.body["extra_specs"])
-        with self._database.begin() as session:
-            flavor_rows.set_extra_specs(session, call.params["flavor_id"], specs)
+        self._database.write(flavor_rows.set_extra_specs, call.params["flavor_id"], specs)
         return Answer({"extra_specs": specs})
 
-    @retried
     def update(self, call: Call) -> Answer:
         specs = _read(call, call.body)
         if call.params["key"] not in specs:
             raise exception.Invalid("Request body and URI mismatch")
-        with self._database.begin() as session:
-            flavor_rows.set_extra_specs(session, call.params["flavor_id"], specs)
+        self._database.write(flavor_rows.set_extra_specs, call.params["flavor_id"], specs)
         return Answer(specs)
 
     @retried_if_undone

@@ -312,19 +312,18 @@ class Flavors:
     def _list(self, call: Call, view: Any) -> Answer:
         limit = pagination.limit(call, most=self._most)
         try:
-            with self._database.read() as session:
-                found = flavor_rows.list_flavors(
-                    session,
-                    is_public=_publicity(call),
-                    granted_to=call.context.project_id,
-                    min_ram=call.query.number("minRam"),
-                    min_disk=call.query.number("minDisk"),
-                    name=call.query.one("name") if call.version >= NAMES else None,
-                    sort_key=call.query.one("sort_key") or "flavorid",
-                    sort_dir=call.query.one("sort_dir") or "asc",
-                    marker=call.query.one("marker") or None,
-                    limit=limit,
-                )
+            found = self._database.query(
+                flavor_rows.list_flavors,
+                is_public=_publicity(call),
+                granted_to=call.context.project_id,
+                min_ram=call.query.number("minRam"),
+                min_disk=call.query.number("minDisk"),
+                name=call.query.one("name") if call.version >= NAMES else None,
+                sort_key=call.query.one("sort_key") or "flavorid",
+                sort_dir=call.query.one("sort_dir") or "asc",
+                marker=call.query.one("marker") or None,
+                limit=limit,
+            )
         except exception.NotFound as error:
             raise exception.Invalid(error.message) from error
         shown = [view(flavor, version=call.version, base_url=call.base_url) for flavor in found]

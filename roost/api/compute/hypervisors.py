@@ -24,6 +24,7 @@ from roost.api.policy import ADMIN, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.validation import BOOLEAN, PAGE, STRICT_QUERIES, TEXT, Schema, is_uuid, query
+from roost.cells import Cell
 from roost.db.cell import instance_locations
 from roost.objects import HostReport, Service
 
@@ -349,9 +350,8 @@ class Hypervisors:
             hosts[report.cell_uuid].add(report.host)
         cells = [cell for cell in self._cells.all() if cell.uuid in hosts]
 
-        def of_cell(cell: Any) -> dict[str, list[Name]]:
-            with cell.database.read() as session:
-                return instance_locations.names_on(session, sorted(hosts[cell.uuid]))
+        def of_cell(cell: Cell) -> dict[str, list[Name]]:
+            return cell.database.query(instance_locations.names_on, sorted(hosts[cell.uuid]))
 
         gathered = self._gatherer.from_each(cells, of_cell)
         return {host: names for _, some in gathered.answers for host, names in some.items()}

@@ -24,7 +24,7 @@ from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.validation import PAGE, STRICT_QUERIES, TEXT, Schema, of, query, wrapped
 from roost.db.api import keypairs as rows
-from roost.db.engine import Session, retried
+from roost.db.engine import Session
 from roost.objects import Keypair
 
 OWNERS: Final = 10  # since 2.10 administrators name the user
@@ -246,8 +246,7 @@ class Keypairs:
         paged = call.version >= PAGES
         limit = pagination.limit(call, most=self._most) if paged else None
         marker = call.query.one("marker") if paged else None
-        with self._database.read() as session:
-            found = _page(session, owner, marker=marker, limit=limit)
+        found = self._database.query(_page, owner, marker=marker, limit=limit)
         links = pagination.links(
             call,
             "keypairs",
@@ -270,30 +269,21 @@ class Keypairs:
             fingerprint=material.fingerprint,
             created_at=self._now(),
         )
-        stored = self._store(keypair, project_id=call.project_id)
+        stored = self._database.write(
+            rows.create, keypair, project_id=call.project_id, defaults=self._limits
+        )
         return Answer(created(stored, material.private_key, version=call.version))
 
     def show(self, call: Call) -> Answer:
         return Answer(full(self._get(call), version=call.version))
 
     def delete(self, call: Call) -> Answer:
-        self._delete(self._get(call))
+        self._database.write(rows.delete, self._get(call))
         return Answer()
 
     def _get(self, call: Call) -> Keypair:
         owner = _owner(call, call.query.one("user_id"))
-        with self._database.read() as session:
-            return rows.get(session, owner, call.params["keypair_name"])
-
-    @retried
-    def _store(self, keypair: Keypair, *, project_id: str) -> Keypair:
-        with self._database.begin() as session:
-            return rows.create(session, keypair, project_id=project_id, defaults=self._limits)
-
-    @retried
-    def _delete(self, keypair: Keypair) -> None:
-        with self._database.begin() as session:
-            rows.delete(session, keypair)
+        return self._database.query(rows.get, owner, call.params["keypair_name"])
 
 
 def _owner(call: Call, named: str | None) -> str:

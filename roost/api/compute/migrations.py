@@ -87,8 +87,7 @@ class Migrations:
         after = self._after(call, cells)
 
         def of_cell(cell: Cell) -> list[Migration]:
-            with cell.database.read() as session:
-                return rows.list_page(session, wanted, after=after, limit=limit)
+            return cell.database.query(rows.list_page, wanted, after=after, limit=limit)
 
         pages = [page for _, page in self._from_each(cells, of_cell).answers]
         merged = heapq.merge(
@@ -103,8 +102,7 @@ class Migrations:
             return None
 
         def of_cell(cell: Cell) -> list[Any] | None:
-            with cell.database.read() as session:
-                return rows.position(session, marker)
+            return cell.database.query(rows.position, marker)
 
         if validation.is_uuid(marker):
             for _, position in self._from_each(cells, of_cell).answers:
@@ -121,8 +119,7 @@ class Migrations:
     def _flavor_ids(self, found: list[Migration]) -> Mapping[str, int]:
         """Return the number of each flavor by its id; deleted ones have none."""
         names = {one.flavorid for each in found for one in (each.old_flavor, each.new_flavor)}
-        with self._dependencies.api_database.read() as session:
-            return flavors.row_ids(session, names) if names else {}
+        return self._dependencies.api_database.query(flavors.row_ids, names) if names else {}
 
 
 def _wanted(call: Call) -> MigrationFilter | None:

@@ -95,16 +95,14 @@ class QuotaSets:
 
     def show(self, call: Call) -> Answer:
         project, user = _project(call), _user(call)
-        with self._database.read() as session:
-            limits = quota.limits(session, project, self._defaults, user_id=user)
+        limits = self._database.query(quota.limits, project, self._defaults, user_id=user)
         return _shown(call, shown_limits(limits, version=call.version))
 
     def show_defaults(self, call: Call) -> Answer:
-        with self._database.read() as session:
-            limits = {
-                **self._defaults,
-                **quota.of_class(session, quota.DEFAULT_CLASS),
-            }
+        limits = {
+            **self._defaults,
+            **self._database.query(quota.of_class, quota.DEFAULT_CLASS),
+        }
         return _shown(call, shown_limits(limits, version=call.version))
 
     def show_detail(self, call: Call) -> Answer:
@@ -186,8 +184,7 @@ class QuotaClassSets:
 
     def show(self, call: Call) -> Answer:
         name = call.params["class_name"]
-        with self._database.read() as session:
-            limits = {**self._defaults, **quota.of_class(session, name)}
+        limits = {**self._defaults, **self._database.query(quota.of_class, name)}
         shown = shown_class_limits(limits, version=call.version)
         return Answer({"quota_class_set": {"id": name, **shown}})
 

@@ -98,13 +98,12 @@ class ServerGroups:
 
     def list_all(self, call: Call) -> Answer:
         everywhere = "all_projects" in call.query and call.allows(ALL_PROJECTS_POLICY)
-        with self._database.read() as session:
-            found = rows.list_groups(
-                session,
-                project_id=None if everywhere else call.project_id,
-                offset=call.query.number("offset") or 0,
-                limit=pagination.limit(call, most=self._most),
-            )
+        found = self._database.query(
+            rows.list_groups,
+            project_id=None if everywhere else call.project_id,
+            offset=call.query.number("offset") or 0,
+            limit=pagination.limit(call, most=self._most),
+        )
         return Answer({"server_groups": [full(one, version=call.version) for one in found]})
 
     def create(self, call: Call) -> Answer:
@@ -113,8 +112,7 @@ class ServerGroups:
         return _shown(call, group)
 
     def show(self, call: Call) -> Answer:
-        with self._database.read() as session:
-            group = rows.get(session, call.params["server_group_id"])
+        group = self._database.query(rows.get, call.params["server_group_id"])
         _check_owner(call, group)
         return _shown(call, group)
 

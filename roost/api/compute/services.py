@@ -98,8 +98,7 @@ class ServiceReader:
         hosts = None if host is None else [host]
 
         def of_cell(cell: Cell) -> list[ServiceState]:
-            with cell.database.read() as session:
-                roll = rows.call_roll(session, hosts=hosts, binary=binary, uuid=uuid)
+            roll = cell.database.query(rows.call_roll, hosts=hosts, binary=binary, uuid=uuid)
             return self.see(cell, roll)
 
         cells = [cell for cell in self._cells.all() if not cell.is_cell0]
@@ -215,8 +214,11 @@ class Services:
         if not cells:
             return []
         unavailable = {cell.uuid for cell in cells}
-        with self._dependencies.api_database.read() as session:
-            mapped = [one for one in cell_rows.list_hosts(session) if one.cell_uuid in unavailable]
+        mapped = [
+            one
+            for one in self._dependencies.api_database.query(cell_rows.list_hosts)
+            if one.cell_uuid in unavailable
+        ]
         return [one.host for one in mapped if host in (None, one.host)]
 
     def _by_number(self, number: str) -> ServiceState:

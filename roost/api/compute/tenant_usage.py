@@ -129,15 +129,14 @@ class TenantUsage:
         after = self._after(call, project_id) if paged else None
 
         def of_cell(cell: Cell) -> list[usage.Ran]:
-            with cell.database.read() as session:
-                return usage.list_ran(
-                    session,
-                    since=period.start,
-                    until=period.stop,
-                    project_id=project_id,
-                    after=after,
-                    limit=limit,
-                )
+            return cell.database.query(
+                usage.list_ran,
+                since=period.start,
+                until=period.stop,
+                project_id=project_id,
+                after=after,
+                limit=limit,
+            )
 
         pages = [page for _, page in self._gather(of_cell).answers]
         merged = heapq.merge(*pages, key=lambda one: (one.project_id, one.uuid))
@@ -151,8 +150,7 @@ class TenantUsage:
             return None
 
         def of_cell(cell: Cell) -> str | None:
-            with cell.database.read() as session:
-                return usage.find_project(session, marker)
+            return cell.database.query(usage.find_project, marker)
 
         asked = self._gather(of_cell) if is_uuid(marker) else Gathered([], [])
         for _, project in asked.answers:

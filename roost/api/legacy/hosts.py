@@ -96,8 +96,7 @@ class Hosts:
         seen = self._compute(call)
         host = str(seen.service.host)
         reports = self._scheduler.list_hosts(call.context, host=host)
-        with seen.cell.database.read() as session:
-            sizes = instance_locations.sizes_on(session, host)
+        sizes = seen.cell.database.query(instance_locations.sizes_on, host)
         taken = {_TOTAL: _sum(reports, total), _USED_NOW: _sum(reports, used)}
         shares = {**taken, **_by_project(sizes)}
         return Answer({"host": [resource(host, who, has) for who, has in shares.items()]})

@@ -39,8 +39,7 @@ class UsageAuditLog:
     def _log(self, before: datetime.datetime) -> dict[str, Any]:
         ending = _month(before - datetime.timedelta(microseconds=1))
         beginning = _month(ending - datetime.timedelta(days=1))
-        with self._database.read() as session:
-            hosts = [mapping.host for mapping in cells.list_hosts(session)]
+        hosts = [mapping.host for mapping in self._database.query(cells.list_hosts)]
         done = f"0 of {len(hosts)}" if hosts else "ALL"
         return {
             "hosts_not_run": hosts,

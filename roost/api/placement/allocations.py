@@ -75,8 +75,7 @@ class Allocations:
         project, user = call.query.values["project_id"][-1], call.query.one("user_id")
         claims = list(self._scheduler.all_claims(call.context, project_id=project))
         if user is not None:
-            with self._database.read() as session:
-                theirs = instance_mappings.of_user(session, project, user)
+            theirs = self._database.query(instance_mappings.of_user, project, user)
             claims = [claim for claim in claims if claim["instance_uuid"] in theirs]
         if call.version < _CONSUMER_TYPE:
             return Answer({"usages": _total(claims)})
@@ -92,8 +91,7 @@ class Allocations:
     def _consumer(self, claim: Claim, version: int) -> dict[str, Any]:
         if version < _OWNERS:
             return {}
-        with self._database.read() as session:
-            mapping = instance_mappings.find(session, claim["instance_uuid"])
+        mapping = self._database.query(instance_mappings.find, claim["instance_uuid"])
         shown = {
             "project_id": claim["project_id"],
             "user_id": None if mapping is None else mapping.user_id,

@@ -83,15 +83,13 @@ class ProviderReader:
 
     def aggregates(self, report: HostReport) -> list[str]:
         """Return the uuids of a provider's aggregates."""
-        with self._database.read() as session:
-            return aggregates.uuids_of_host(session, report.host)
+        return self._database.query(aggregates.uuids_of_host, report.host)
 
     def _members(self, required: ProviderRequirements) -> Mapping[str, set[str]]:
         """Return which of the named aggregates each host is in."""
         if not required.named_aggregates:
             return {}
-        with self._database.read() as session:
-            return aggregates.memberships(session, required.named_aggregates)
+        return self._database.query(aggregates.memberships, required.named_aggregates)
 
 
 class ResourceProviders:

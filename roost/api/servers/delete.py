@@ -106,10 +106,8 @@ class ServerSoftDelete:
             # another request has restored it, and the cell is still unsynced
             return bool(found.put_away_at is None and found.turns == turn + 1)
 
-    @retried
     def _note_synced(self, uuid: str, turn: int) -> None:
-        with self._dependencies.api_database.begin() as session:
-            mappings.note_synced(session, uuid, turn=turn)
+        self._dependencies.api_database.write(mappings.note_synced, uuid, turn=turn)
 
 
 def _turn(cell: Cell, uuid: str) -> int | None:
@@ -117,8 +115,7 @@ def _turn(cell: Cell, uuid: str) -> int | None:
 
     :raises roost.exception.NotFound: when its row is deleted
     """
-    with cell.database.read() as session:
-        synced = rows.find(session, uuid)
+    synced = cell.database.query(rows.find, uuid)
     if synced is None:
         raise missing(uuid)
     return synced.turn if synced.is_soft_deleted and synced.is_at_rest else None

@@ -111,8 +111,7 @@ class ServerExternalEvents:
 
     def _find_all(self, uuids: set[str]) -> dict[str, ServerLocation]:
         """Return the locations of servers, without those that do not exist."""
-        with self._dependencies.api_database.read() as session:
-            cells = instance_mappings.cells_of(session, uuids)
+        cells = self._dependencies.api_database.query(instance_mappings.cells_of, uuids)
         locations = {
             server: ServerLocation() for server, cell_uuid in cells.items() if cell_uuid is None
         }
@@ -121,17 +120,14 @@ class ServerExternalEvents:
             if cell_uuid is not None:
                 by_cell[cell_uuid].append(server)
         asked = [self._dependencies.cells.get(cell_uuid) for cell_uuid in by_cell]
-        found = self._gatherer.from_each(asked, lambda cell: _hosts(cell, by_cell[cell.uuid]))
+        found = self._gatherer.from_each(
+            asked, lambda cell: cell.database.query(instances.hosts_of, by_cell[cell.uuid])
+        )
         for cell in found.unavailable:
             locations |= dict.fromkeys(by_cell[cell.uuid], ServerLocation())
         for cell, hosts in found.answers:
             locations |= {server: ServerLocation(cell, host) for server, host in hosts.items()}
         return locations
-
-
-def _hosts(cell: Cell, uuids: Sequence[str]) -> dict[str, str | None]:
-    with cell.database.read() as session:
-        return instances.hosts_of(session, uuids)
 
 
 def _event(asked: Mapping[str, Any]) -> ExternalEvent:

@@ -104,8 +104,7 @@ def keypair_of(
     name = asked.get("key_name")
     if name is None:
         return None
-    with database.read() as session:
-        found = keypairs.find(session, str(context.user_id), name)
+    found = database.query(keypairs.find, str(context.user_id), name)
     if found is None:
         raise exception.Invalid("Invalid key_name provided.")
     return found

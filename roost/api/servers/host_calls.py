@@ -91,8 +91,7 @@ class ServerHosts:
         return ServerHost(call, instance, cell.compute.on(str(instance.host)), at)
 
     def _see(self, cell: Cell, host: str) -> list[ServiceState]:
-        with cell.database.read() as session:
-            roll = rows.call_roll(session, hosts=[host], binary=COMPUTE)
+        roll = cell.database.query(rows.call_roll, hosts=[host], binary=COMPUTE)
         return self._daemons.see(cell, roll)
 
 

@@ -207,8 +207,9 @@ def _is_awaited(server_ref: ServerRef, image: ImageMeta) -> bool:
     """Return whether a task is still to create this image; True if the cell is unavailable."""
     assert server_ref.cell is not None
     try:
-        with server_ref.cell.database.read() as session:
-            return rows.waits_for_image(session, str(server_ref.instance.uuid), image.id)
+        return server_ref.cell.database.query(
+            rows.waits_for_image, str(server_ref.instance.uuid), image.id
+        )
     except exception.Unavailable:
         return True
 

@@ -131,8 +131,7 @@ class InstanceActions:
         server_ref, request_id = self._find(call), call.params["request_id"]
         if server_ref.cell is None:
             raise exception.NotFound(f"Action for request_id {request_id} could not be found.")
-        with server_ref.cell.database.read() as session:
-            action = rows.get(session, server_ref.instance.uuid, request_id)
+        action = server_ref.cell.database.query(rows.get, server_ref.instance.uuid, request_id)
         return Answer({"instanceAction": full(action, _viewer_of(call))})
 
     def _find(self, call: Call) -> ServerRef:
@@ -144,8 +143,7 @@ def _actions(server_ref: ServerRef) -> list[InstanceAction]:
     """Return the actions, the newest first; a build request has none yet."""
     if server_ref.cell is None:
         return []
-    with server_ref.cell.database.read() as session:
-        return rows.list_actions(session, server_ref.instance.uuid)
+    return server_ref.cell.database.query(rows.list_actions, server_ref.instance.uuid)
 
 
 def _viewer_of(call: Call) -> EventViewer:

@@ -21,9 +21,8 @@ from roost.api.servers.tags import TAG
 from roost.api.validation import UUID, Schema, of, wrapped
 from roost.cells import Cell
 from roost.db.cell import actions, instances
-from roost.db.engine import retried
 from roost.db.types import utcnow
-from roost.objects import Instance, InstanceAction, InstanceActionEvent, NetworkRequest, Vif
+from roost.objects import Instance, InstanceAction, InstanceActionEvent, Vif
 from roost.rpc.compute import Compute
 
 _ROOT = "os_compute_api:os-attach-interfaces"
@@ -102,7 +101,9 @@ class ServerInterfaces:
         request = self._networking.attachment(call, asked, instance=ready.instance)
         if request.port_id in {vif.id for vif in _vifs(ready.instance)}:
             raise exception.Conflict(f"Port {request.port_id} is still in use.")
-        self._take(request, str(ready.instance.uuid))
+        self._database.write(
+            self._networking.take, requests=[request], groups=[], uuids=[str(ready.instance.uuid)]
+        )
         key = str(uuid.uuid4())
         try:
             with _recorded(call, ready, ATTACH) as host:
@@ -135,28 +136,18 @@ class ServerInterfaces:
         self._give_back(ready.cell, ready.instance, port_id, vif.network_id)
         return Answer()
 
-    @retried
-    def _take(self, request: NetworkRequest, uuid: str) -> None:
-        """Reserve the port or network for the server."""
-        with self._database.begin() as session:
-            self._networking.take(session, requests=[request], groups=[], uuids=[uuid])
-
     def _give_back(
         self, cell: Cell, instance: Instance, port_id: str | None, network_id: str | None
     ) -> None:
         """Release the port and the network, unless the server's row still has them."""
-        with cell.database.read() as session:
-            info = instances.network_info(session, instance.uuid)
+        info = cell.database.query(instances.network_info, instance.uuid)
         held = list(info.vifs) if info else []
         if port_id in {vif.id for vif in held}:
             return
         left = None if network_id in {vif.network_id for vif in held} else network_id
-        self._note_given_back(str(instance.uuid), port_id, left)
-
-    @retried
-    def _note_given_back(self, uuid: str, port_id: str | None, network_id: str | None) -> None:
-        with self._database.begin() as session:
-            self._networking.give_back(session, uuid, port_id=port_id, network_id=network_id)
+        self._database.write(
+            self._networking.give_back, str(instance.uuid), port_id=port_id, network_id=left
+        )
 
     def _find(self, call: Call) -> ServerRef:
         return self._locator.find(call, call.params["server_id"])
@@ -205,7 +196,7 @@ def _recorded(call: Call, ready: _Ready, action: str) -> Iterator[Compute]:
     """Record the block as an instance action, with its result."""
     record = operations.begun(call, str(ready.instance.uuid), action)
     try:
-        _begin(ready.cell, record)
+        ready.cell.database.write(actions.start, record)
     except exception.Unavailable as error:
         raise exception.Away(error.message) from error  # the host is not called
     with ready.host.answering() as host:
@@ -215,12 +206,6 @@ def _recorded(call: Call, ready: _Ready, action: str) -> Iterator[Compute]:
             _end(ready, record, error)
             raise
     _end(ready, record, None)
-
-
-@retried
-def _begin(cell: Cell, record: InstanceAction) -> None:
-    with cell.database.begin() as session:
-        actions.start(session, record)
 
 
 def _end(ready: _Ready, record: InstanceAction, error: Exception | None) -> None:
@@ -234,15 +219,7 @@ def _end(ready: _Ready, record: InstanceAction, error: Exception | None) -> None
     )
     message = exception.reason(for_users(error, ready.instance)) if error else None
     with contextlib.suppress(exception.Unavailable):  # the action is done, even without its record
-        _write_end(ready.cell, record, event, message)
-
-
-@retried
-def _write_end(
-    cell: Cell, record: InstanceAction, event: InstanceActionEvent, message: str | None
-) -> None:
-    with cell.database.begin() as session:
-        actions.end(session, record, [event], message=message)
+        ready.cell.database.write(actions.end, record, [event], message=message)
 
 
 _ALL: Final = "/v2.1/servers/{server_id}/os-interface"

@@ -294,10 +294,14 @@ class ServerLists:
         :raises roost.exception.Unavailable: when a cell is unavailable and may not be skipped
         """
         after = self._after(call, wanted)
-        with self._dependencies.api_database.read() as session:
-            requests = build_requests.list_page(session, wanted, after=after, limit=limit)
+        requests = self._dependencies.api_database.query(
+            build_requests.list_page, wanted, after=after, limit=limit
+        )
         gathered = self._gatherer.from_each(
-            self._dependencies.cells.all(), lambda cell: _from_cell(cell, wanted, after, limit)
+            self._dependencies.cells.all(),
+            lambda cell: cell.database.query(
+                instance_lists.list_page, wanted, after=after, limit=limit
+            ),
         )
         unreachable = self._unreachable(call, wanted, gathered.unavailable, limit)
         placed = {found.uuid for _, page in gathered.answers for found in page}
@@ -330,7 +334,9 @@ class ServerLists:
         )
         for _, details in gathered.answers:
             known.update(details)
-        requested = self._asked(known) if asked and known else {}
+        requested = {}
+        if asked and known:
+            requested = self._dependencies.api_database.query(build_requests.asked_for, list(known))
         return [
             Shown(instance=found, asked=requested.get(found.uuid), **known[found.uuid])
             if isinstance(found, Instance)
@@ -352,13 +358,12 @@ class ServerLists:
             if self._dependencies.options.skip_cells_away:
                 return {}
             raise exception.Unavailable("not all cells can be reached for their servers")
-        with self._dependencies.api_database.read() as session:
-            mappings = instance_mappings.list_in_cells(
-                session,
-                [cell.uuid for cell in away],
-                project_ids=wanted.equal.get("project_id"),
-                limit=limit,
-            )
+        mappings = self._dependencies.api_database.query(
+            instance_mappings.list_in_cells,
+            [cell.uuid for cell in away],
+            project_ids=wanted.equal.get("project_id"),
+            limit=limit,
+        )
         return {mapping.instance_uuid: mapping for mapping in mappings}
 
     def _details(
@@ -390,10 +395,6 @@ class ServerLists:
         }
         return lambda host: statuses.get(host, host_status(None, up=False))
 
-    def _asked(self, uuids: dict[str, Any]) -> dict[str, build_requests.SchedulingDetails]:
-        with self._dependencies.api_database.read() as session:
-            return build_requests.asked_for(session, list(uuids))
-
     def _after(self, call: Call, wanted: Wanted) -> Sequence[Any] | None:
         marker = call.query.one("marker")
         if not marker:
@@ -417,13 +418,6 @@ def _as_found(mapping: InstanceMapping) -> ListedInstance:
         raise exception.Internal("the instance is in an unavailable cell")
 
     return ListedInstance(mapping.instance_uuid, [mapping.created_at, mapping.instance_uuid], load)
-
-
-def _from_cell(
-    cell: Cell, wanted: Wanted, after: Sequence[Any] | None, limit: int
-) -> list[ListedInstance]:
-    with cell.database.read() as session:
-        return instance_lists.list_page(session, wanted, after=after, limit=limit)
 
 
 def _may_fault(instance: Instance) -> bool:

@@ -18,7 +18,6 @@ from roost.api.servers import locks
 from roost.api.validation import always, wrapped
 from roost.db.cell import metadata
 from roost.db.engine import Database, retried
-from roost.objects import Instance
 
 _ROOT = "os_compute_api:server-metadata"
 
@@ -150,7 +149,9 @@ class ServerMetadata:
         """Write the given items; ``keep`` the others."""
         server_ref = self._find(call)
         locks.refuse(call, server_ref.instance)
-        most = self._most(server_ref.instance)
+        most = self._database.query(
+            quota_resources.read, server_ref.instance, defaults=self._limits
+        )
 
         def edit(before: Metadata, _again: bool) -> Metadata:
             after = {**before, **asked} if keep else dict(asked)
@@ -158,10 +159,6 @@ class ServerMetadata:
             return after
 
         return change(server_ref, metadata.METADATA, edit, doing=_UPDATE)
-
-    def _most(self, instance: Instance) -> int:
-        with self._database.read() as session:
-            return quota_resources.read(session, instance, defaults=self._limits)
 
 
 def _without(key: str, metadata: Metadata, *, gone: bool) -> Metadata:

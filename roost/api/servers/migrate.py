@@ -101,8 +101,7 @@ class MoveEnd:
 
     def _migration(self, server_ref: ServerRef) -> Migration:
         assert server_ref.cell is not None, "operations.check refuses it"
-        with server_ref.cell.database.read() as session:
-            found = migrations.unfinished(session, server_ref.instance.uuid)
+        found = server_ref.cell.database.query(migrations.unfinished, server_ref.instance.uuid)
         if found is None:
             raise exception.Conflict(f"Instance {server_ref.instance.uuid} has no migration.")
         return found

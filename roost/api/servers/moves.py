@@ -129,8 +129,9 @@ class ServerMove:
     def _spec(self) -> RequestSpec:
         """Return the request of the server, for another host of its cell."""
         instance = self._instance
-        with self.dependencies.api_database.read() as session:
-            spec = build_requests.get_spec(session, str(self.server_ref.request_uuid))
+        spec = self.dependencies.api_database.query(
+            build_requests.get_spec, str(self.server_ref.request_uuid)
+        )
         aliases = self.dependencies.options.pci_aliases
         needs = requirements_of(self.flavor, instance.image, aliases)
         spec.num_instances = 1
@@ -173,8 +174,7 @@ class ServerMove:
         a new claim expires.
         """
         uuid, scheduler = self._instance.uuid, self.dependencies.scheduler
-        with self._cell.database.read() as session:
-            under_way = migrations.unfinished(session, uuid)
+        under_way = self._cell.database.query(migrations.unfinished, uuid)
         if under_way is not None and under_way.dest_host == chosen.host:
             return
         try:

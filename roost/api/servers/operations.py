@@ -116,8 +116,7 @@ def accept(
         if found is None:
             raise
         state = (found["vm_state"], found["task_state"])
-        with cell.database.read() as session:
-            under_way = operations.find(session, instance_uuid)
+        under_way = cell.database.query(operations.find, instance_uuid)
         raise refused(instance_uuid, kind, *state, under_way) from error
 
 
@@ -135,8 +134,7 @@ def check(server_ref: ServerRef, kind: Kind) -> None:
     if server_ref.cell is None or not allowed:
         under_way = None
         if server_ref.cell is not None:
-            with server_ref.cell.database.read() as session:
-                under_way = operations.find(session, instance.uuid)
+            under_way = server_ref.cell.database.query(operations.find, instance.uuid)
         raise refused(instance.uuid, kind, instance.vm_state, instance.task_state, under_way)
 
 
@@ -149,8 +147,7 @@ def _check_hosts(
 
     :raises roost.exception.Conflict: with the reason
     """
-    with cell.database.read() as session:
-        known = services.list_of_hosts(session, hosts)
+    known = cell.database.query(services.list_of_hosts, hosts)
     up = group.find_up(known, cell_uuid=cell.uuid, now=cell.database.now())
     computes = [one for one in known if one.binary == "roost-compute"]
     receive = up - {one.uuid for one in computes}

@@ -8,9 +8,7 @@ from roost.api.locator import ServerLocator
 from roost.api.policy import MEMBER, READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
-from roost.cells import Cell
 from roost.db.cell import guest_config
-from roost.db.engine import retried
 
 _FORMER = "os_compute_api:os-server-password"
 
@@ -26,10 +24,13 @@ class ServerPassword:
         server_ref = self._locator.find(call, call.params["server_id"])
         if server_ref.cell is None:
             return Answer({"password": ""})
-        with server_ref.cell.database.read() as session:
-            return Answer(
-                {"password": guest_config.read_password(session, server_ref.instance.uuid)}
-            )
+        return Answer(
+            {
+                "password": server_ref.cell.database.query(
+                    guest_config.read_password, server_ref.instance.uuid
+                )
+            }
+        )
 
     def clear(self, call: Call) -> Answer:
         """Clear the stored password; the guest's own does not change.
@@ -39,14 +40,10 @@ class ServerPassword:
         server_ref = self._locator.find(call, call.params["server_id"])
         if server_ref.cell is None:
             raise exception.Conflict(f"Instance {server_ref.instance.uuid} is not ready")
-        _clear(server_ref.cell, str(server_ref.instance.uuid))
+        server_ref.cell.database.write(
+            guest_config.save_password, str(server_ref.instance.uuid), ""
+        )
         return Answer()
-
-
-@retried
-def _clear(cell: Cell, uuid: str) -> None:
-    with cell.database.begin() as session:
-        guest_config.save_password(session, uuid, "")
 
 
 _PATH: Final = "/v2.1/servers/{server_id}/os-server-password"

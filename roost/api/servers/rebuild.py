@@ -156,8 +156,7 @@ class ServerRebuild:
     def _groups(self, call: Call, uuid: str) -> list[str]:
         if call.version < _GROUPS_SINCE:
             return []
-        with self._dependencies.api_database.read() as session:
-            return server_groups.list_of_instance(session, uuid)
+        return self._dependencies.api_database.query(server_groups.list_of_instance, uuid)
 
 
 def _check_demands(instance: Instance, image: ImageMeta, aliases: Mapping[str, PciAlias]) -> None:

@@ -97,8 +97,7 @@ class ServerResize:
         except exception.Conflict as error:
             last = str(error.details["resize_uuid"])
             assert server_ref.cell is not None, "operations.check refuses it"
-            with server_ref.cell.database.read() as session:
-                flavor = migrations.flavors_after(session, [last]).get(last)
+            flavor = server_ref.cell.database.query(migrations.flavors_after, [last]).get(last)
             if flavor is None:
                 raise
             self._settle(uuid, flavor, last)

@@ -54,8 +54,7 @@ def _found(call: Call, hints: Hints, database: Database) -> dict[str, list[str]]
     if not hints:
         return {}
     uuids = {said: str(UUID(said)) for named in hints.values() for said in named if is_uuid(said)}
-    with database.read() as session:
-        projects = instance_mappings.projects_of(session, [*uuids.values()])
+    projects = database.query(instance_mappings.projects_of, [*uuids.values()])
     for hint, named in hints.items():
         for said in named:
             project_id = projects.get(uuids.get(said, ""))

@@ -16,7 +16,6 @@ from roost.api.servers.server_action import action
 from roost.api.validation import TEXT, of
 from roost.cells import Cell
 from roost.db.cell import metadata
-from roost.db.engine import retried
 
 
 class ServerSecurityGroups:
@@ -61,7 +60,7 @@ class ServerSecurityGroups:
         """
         written, names = None, self._names(call, server_ref)
         while written != names:
-            _write(cell, str(server_ref.instance.uuid), names)
+            cell.database.write(metadata.save_groups, str(server_ref.instance.uuid), names)
             written, names = names, self._names(call, server_ref)
         self._groups.tell(call, str(server_ref.instance.project_id))
 
@@ -73,12 +72,6 @@ def _cell(server_ref: ServerRef) -> Cell:
     if server_ref.cell is None:
         raise exception.Conflict(f"Instance {server_ref.instance.uuid} is not ready")
     return server_ref.cell
-
-
-@retried
-def _write(cell: Cell, uuid: str, names: list[str]) -> None:
-    with cell.database.begin() as session:
-        metadata.save_groups(session, uuid, names)
 
 
 _FORMERLY: Final = "os_compute_api:os-security-groups"

@@ -235,8 +235,7 @@ class Servers:
     def _groups(self, call: Call, uuid: str) -> list[str]:
         if call.version < _GROUPS_SINCE:
             return []
-        with self._dependencies.api_database.read() as session:
-            return server_groups.list_of_instance(session, uuid)
+        return self._dependencies.api_database.query(server_groups.list_of_instance, uuid)
 
     def _details(self, call: Call, page: Page) -> list[Any]:
         return self._lists.with_details(

@@ -52,8 +52,8 @@ def map_cell0(deployment: Deployment, *, database_url: str, as_json: bool) -> No
         database_url=database_url,
         disabled=False,
     )
-    with deployment.api_database.read() as session:
-        known = {each.uuid: each for each in cells.list_cells(session)}.get(CELL0_UUID)
+    mapped = deployment.api_database.query(cells.list_cells)
+    known = {each.uuid: each for each in mapped}.get(CELL0_UUID)
     if known is None:
         _add(deployment, mapping)
     elif known.database_url != database_url:
@@ -160,8 +160,9 @@ def update(
         changed = cells.get(session, found.uuid)
         hosts = len(cells.list_hosts(session, found.uuid))
     if new_name is not None:
-        with _reached(deployment, database_url or found.mapping.database_url).begin() as session:
-            identity.set_identity(session, cell_uuid=found.uuid, cell_name=new_name)
+        _reached(deployment, database_url or found.mapping.database_url).write(
+            identity.set_identity, cell_uuid=found.uuid, cell_name=new_name
+        )
     done = f"changed the cell {found.name}: {', '.join(changes)}"
     show_done(done, _row(changed, hosts=hosts), as_json=as_json)
 
@@ -221,16 +222,13 @@ def _add(deployment: Deployment, mapping: CellMapping) -> None:
     database = _reached(deployment, mapping.database_url)
     with deployment.api_database.begin() as session:
         cells.create(session, mapping)
-        with database.begin() as its_session:
-            identity.set_identity(its_session, cell_uuid=mapping.uuid, cell_name=mapping.name)
+        database.write(identity.set_identity, cell_uuid=mapping.uuid, cell_name=mapping.name)
 
 
 def _uuid_for(deployment: Deployment, name: str, database_url: str) -> str:
     """Return a new uuid, or that of an earlier, interrupted attempt."""
-    with _reached(deployment, database_url).read() as session:
-        known = identity.get_identity(session)
-    with deployment.api_database.read() as session:
-        mapped = {mapping.uuid for mapping in cells.list_cells(session)}
+    known = _reached(deployment, database_url).query(identity.get_identity)
+    mapped = {mapping.uuid for mapping in deployment.api_database.query(cells.list_cells)}
     if known is not None and known[1] == name and known[0] not in mapped:
         return known[0]
     return str(uuids.uuid4())
@@ -261,8 +259,9 @@ def _check_changes(deployment: Deployment, found: Cell, changes: dict[str, objec
     if "transport_url" in changes:
         deployment.bus(str(changes["transport_url"]))
     if "database_url" in changes:
-        with _reached(deployment, str(changes["database_url"])).begin() as session:
-            identity.set_identity(session, cell_uuid=found.uuid, cell_name=found.name)
+        _reached(deployment, str(changes["database_url"])).write(
+            identity.set_identity, cell_uuid=found.uuid, cell_name=found.name
+        )
     if changes.get("disabled") is True:
         warn(f"servers that are in {found.name} stay; it gets no new ones")
 

@@ -13,7 +13,7 @@ from roost.cmd.manage.output import json_option, show_done, show_rows, warn
 from roost.context import admin_context
 from roost.db.api import cells
 from roost.db.cell import services
-from roost.db.engine import Database, retried
+from roost.db.engine import Database
 
 COMPUTE = "roost-compute"
 _cell = click.option("--cell", "cell_name", metavar="NAME", help="Look at this cell only.")
@@ -52,8 +52,7 @@ def discover_hosts(
 def list_hosts(deployment: Deployment, *, cell_name: str | None, as_json: bool) -> None:
     """List the mapped hosts with their cells."""
     names = {cell.uuid: cell.name for cell in deployment.named_cells(cell_name)}
-    with deployment.api_database.read() as session:
-        hosts = cells.list_hosts(session)
+    hosts = deployment.api_database.query(cells.list_hosts)
     rows = [
         {"host": mapping.host, "cell": names[mapping.cell_uuid], "cell_uuid": mapping.cell_uuid}
         for mapping in hosts
@@ -64,16 +63,14 @@ def list_hosts(deployment: Deployment, *, cell_name: str | None, as_json: bool) 
 
 def is_up(deployment: Deployment, cell: Cell, host: str) -> bool:
     """Return whether the compute of a host of this cell counts as up."""
-    with deployment.checked(cell).read() as session:
-        roll = services.call_roll(session, hosts=[host], binary=COMPUTE)
+    roll = deployment.checked(cell).query(services.call_roll, hosts=[host], binary=COMPUTE)
     group = deployment.service_group
     return bool(group.find_up(roll.services, cell_uuid=cell.uuid, now=roll.now))
 
 
 def list_computes(cell_database: Database) -> list[str]:
     """Return the hosts that have reported to a cell."""
-    with cell_database.read() as session:
-        return [each.host for each in services.list_services(session, binary=COMPUTE)]
+    return [each.host for each in cell_database.query(services.list_services, binary=COMPUTE)]
 
 
 def _discover(deployment: Deployment, cell: Cell) -> list[dict[str, str]]:
@@ -106,16 +103,10 @@ def replace_host(deployment: Deployment, *, host: str, force: bool, as_json: boo
             f"the {COMPUTE} of {host} counts as up: end it, and wait until roost-manage service"
             " list shows it down, or use --force"
         )
-    if not _forget_state(cell, host):
+    if not cell.database.write(services.forget_state, host, binary=COMPUTE):
         raise exception.NotFound(f"no {COMPUTE} of {host} has ever reported to its cell")
     done = f"the next {COMPUTE} that reports as {host} becomes that host"
     show_done(done, {"host": host, "cell": cell.name}, as_json=as_json)
-
-
-@retried
-def _forget_state(cell: Cell, host: str) -> bool:
-    with cell.database.begin() as session:
-        return services.forget_state(session, host, binary=COMPUTE)
 
 
 @click.command("give-up-missing")

@@ -78,8 +78,7 @@ def _any_cell(deployment: Deployment) -> None:
 
 
 def _identity(deployment: Deployment, cell: Cell) -> None:
-    with deployment.checked(cell).read() as session:
-        known = identity.get_identity(session)
+    known = deployment.checked(cell).query(identity.get_identity)
     if known is None:
         raise exception.NotFound(
             "it belongs to no cell; to make it this one's, run roost-manage cell update"
@@ -107,8 +106,9 @@ def _bus(deployment: Deployment, cell: Cell) -> None:
 
 def _hosts(deployment: Deployment, cell: Cell) -> None:
     reported = set(list_computes(deployment.checked(cell)))
-    with deployment.api_database.read() as session:
-        mapped = {mapping.host for mapping in cells.list_hosts(session, cell.uuid)}
+    mapped = {
+        mapping.host for mapping in deployment.api_database.query(cells.list_hosts, cell.uuid)
+    }
     unmapped, silent = sorted(reported - mapped), sorted(mapped - reported)
     if unmapped:
         raise exception.NotFound(

@@ -82,8 +82,7 @@ def create(
 @pass_deployment
 def list_flavors(deployment: Deployment, *, as_json: bool) -> None:
     """List flavors, private ones included."""
-    with deployment.api_database.read() as session:
-        found = flavors.list_flavors(session, is_public=None)
+    found = deployment.api_database.query(flavors.list_flavors, is_public=None)
     show_rows([_row(each) for each in found], _COLUMNS, as_json=as_json)
 
 
@@ -93,8 +92,7 @@ def list_flavors(deployment: Deployment, *, as_json: bool) -> None:
 def check(deployment: Deployment, *, as_json: bool) -> None:
     """List extra specs that are ignored, and errors that keep flavors from booting."""
     aliases = pci_aliases.parse(deployment.conf.pci.alias)
-    with deployment.api_database.read() as session:
-        found = flavors.list_flavors(session, is_public=None)
+    found = deployment.api_database.query(flavors.list_flavors, is_public=None)
     rows = [row for each in found for row in _fates_of(each, aliases)]
     show_rows(rows, _FATES, as_json=as_json)
 

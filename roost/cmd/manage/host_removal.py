@@ -44,10 +44,10 @@ def _cell_of(deployment: Deployment, host: str) -> Cell | None:
         return deployment.cells.of_host(host)
     except exception.NotFound:
         for cell in deployment.cells.all():
-            if not cell.is_cell0:
-                with deployment.checked(cell).read() as session:
-                    if services.list_services(session, hosts=[host], binary=COMPUTE):
-                        return cell
+            if not cell.is_cell0 and deployment.checked(cell).query(
+                services.list_services, hosts=[host], binary=COMPUTE
+            ):
+                return cell
     return None
 
 

@@ -54,8 +54,7 @@ def hosts(deployment: Deployment, *, as_json: bool) -> None:
     allocation ratio. An aggregate may set another ratio.
     """
     found = deployment.answering_scheduler.all_hosts(admin_context())
-    with deployment.api_database.read() as session:
-        zones = aggregates.zones(session)
+    zones = deployment.api_database.query(aggregates.zones)
     cells = {cell.uuid: cell.name for cell in deployment.cells.all()}
     rows = [_host_row(report, zones, cells) for report in found]
     if as_json:

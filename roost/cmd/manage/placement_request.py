@@ -54,8 +54,7 @@ def of_options(deployment: Deployment, asked: RequestOptions, *, count: int) -> 
 
     :raises roost.exception.RoostError: when the API would refuse them
     """
-    with deployment.api_database.read() as session:
-        flavor = named_flavor(session, asked.flavor)
+    flavor = deployment.api_database.query(named_flavor, asked.flavor)
     image = _image(deployment, asked.image) if asked.image else None
     hints = _hints(asked)
     aliases = pci_aliases.parse(deployment.conf.pci.alias)
@@ -128,8 +127,7 @@ def _group(deployment: Deployment, hints: dict[str, list[str]]) -> ServerGroup |
     """Return the group of the hints, without its members, as requests have it."""
     if GROUP not in hints:
         return None
-    with deployment.api_database.read() as session:
-        group = server_groups.get(session, hints[GROUP][0])
+    group = deployment.api_database.query(server_groups.get, hints[GROUP][0])
     group.members = []
     return group
 
@@ -138,8 +136,7 @@ def _aggregate(deployment: Deployment, name: str | None) -> str | None:
     """Return the uuid of the aggregate of this name, id or uuid."""
     if name is None:
         return None
-    with deployment.api_database.read() as session:
-        known = aggregates.list_all(session)
+    known = deployment.api_database.query(aggregates.list_all)
     for aggregate in known:
         if name in (aggregate.name, aggregate.uuid, str(aggregate.id)):
             return str(aggregate.uuid)

@@ -9,7 +9,6 @@ from roost.cmd.manage.output import json_option, show_one, show_rows
 from roost.conf.quota import OPTIONS
 from roost.db.api import quota as rows
 from roost.db.api.quota import QuotaDifference
-from roost.db.engine import Database, retried
 
 _NAMES: Final = tuple(option.name for option in OPTIONS)
 
@@ -73,10 +72,9 @@ def audit(deployment: Deployment, *, repair: bool, as_json: bool) -> None:
     with 1.
     """
     database = deployment.api_database
-    with database.read() as session:
-        found = rows.differences(session)
+    found = database.query(rows.differences)
     if repair:
-        found = {project: _recount(database, project) for project in found}
+        found = {project: database.write(rows.recount, project) for project in found}
     if as_json:
         differences = {project: difference._asdict() for project, difference in found.items()}
         show_one({"differences": differences, "repaired": repair}, as_json=True)
@@ -86,12 +84,6 @@ def audit(deployment: Deployment, *, repair: bool, as_json: bool) -> None:
         click.echo("the usage of all projects is correct")
     if found and not repair:
         click.get_current_context().exit(1)
-
-
-@retried
-def _recount(database: Database, project: str) -> QuotaDifference:
-    with database.begin() as session:
-        return rows.recount(session, project)
 
 
 def _table(found: dict[str, QuotaDifference]) -> list[dict[str, object]]:

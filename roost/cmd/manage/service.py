@@ -29,8 +29,7 @@ def list_services(
     rows, away = [], []
     for cell in deployment.named_cells(cell_name):
         try:
-            with deployment.checked(cell).read() as session:
-                roll = services.call_roll(session)
+            roll = deployment.checked(cell).query(services.call_roll)
         except exception.Unavailable as error:
             away.append(f"cell {cell.name}: {error.message}")
         else:
