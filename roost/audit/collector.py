@@ -11,10 +11,9 @@ from concurrent import futures
 from typing import Final, Protocol, TypeVar
 
 from roost import exception, states
-from roost.audit.findings import UNMAPPED, Finding, compare, stray_ports
+from roost.audit.findings import compare, stray_ports
 from roost.audit.snapshot import (
     Claim,
-    ClaimLister,
     Ledger,
     LiveInstance,
     Snapshot,
@@ -32,6 +31,7 @@ from roost.db.engine import Database
 from roost.db.spans import UuidRange, Which, spans
 from roost.external.neutron_ports import ServerPort
 from roost.rpc.compute import Compute
+from roost.scheduler.client import SchedulerClient
 from roost.servicegroup.driver import ServiceGroup
 
 _SPAN: Final = 2000  # instances in a batch
@@ -76,7 +76,7 @@ class Collector:
         self,
         api_database: Database,
         cells: Cells,
-        schedulers: ClaimLister,
+        schedulers: SchedulerClient,
         *,
         group: ServiceGroup,
         outside_ports: PortLister | None = None,
@@ -106,7 +106,6 @@ class Collector:
             self._read_api(snapshot, [span])
             found = compare(snapshot)
             suspects.uuids.update(finding.subject for finding in found)
-            suspects.hosts |= self._hosts_of_unmapped(snapshot, found)
             suspects.unchecked += snapshot.unchecked
         return suspects
 
@@ -148,15 +147,6 @@ class Collector:
             row.uuid for row in rows if row.vm_state in states.WITH_GUEST and row.task_state is None
         }
         return (guests - {row.uuid for row in rows}) | (resting - guests)
-
-    def _hosts_of_unmapped(self, snapshot: Snapshot, found: Collection[Finding]) -> set[Place]:
-        """Return the hosts of unmapped instances, whose guests the audit has to list."""
-        unmapped = {finding.subject for finding in found if finding.kind == UNMAPPED}
-        return {
-            (one.cell_uuid, one.host)
-            for one in snapshot.instances
-            if one.uuid in unmapped and one.host is not None
-        }
 
     def _ask_suspected_hosts(
         self, snapshot: Snapshot, suspects: Suspects, named: Iterable[Collection[str]]

@@ -5,11 +5,9 @@ concurrent requests are safe, and an instance that has changed since the audit i
 """
 
 import dataclasses
-import datetime
 import functools
 import itertools
 import logging
-import uuid as uuids
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
@@ -17,7 +15,7 @@ from roost import exception
 from roost.audit import repairs
 from roost.audit.repairs import Repair
 from roost.cells import Cells
-from roost.context import RequestContext, admin_context
+from roost.context import admin_context
 from roost.db.api import audits as api_level
 from roost.db.api import instance_mappings, quota
 from roost.db.cell import audits as in_cell
@@ -26,32 +24,13 @@ from roost.db.engine import Database
 from roost.objects import Instance, InstancePlace
 from roost.objects.inventory import resources_of
 from roost.objects.topology import sizes_of
+from roost.scheduler.client import SchedulerClient
 
 LOG = logging.getLogger(__name__)
 LEFT_ALONE: Final = "left alone"
 NOT_RESTORED: Final = "not restored"
 NO_LONGER_SO: Final = "no longer so"
 _AT_ONCE: Final = 500  # claims in a message
-
-
-class ClaimRepairs(Protocol):
-    """The methods of the schedulers' client that repairs use."""
-
-    def release_claims(
-        self, context: RequestContext, *, instance_uuids: list[str], host: str | None = None
-    ) -> None: ...
-
-    def restore_claims(
-        self,
-        context: RequestContext,
-        *,
-        host: str,
-        node: str,
-        holdings: dict[str, list[int]],
-        places: list[InstancePlace] | None = None,
-    ) -> list[str]: ...
-
-    def recount(self, context: RequestContext, *, host: str) -> bool: ...
 
 
 class PortRepairs(Protocol):
@@ -86,7 +65,7 @@ class RepairExecutor:
         self,
         api_database: Database,
         cells: Cells,
-        schedulers: ClaimRepairs,
+        schedulers: SchedulerClient,
         *,
         outside_ports: PortRepairs | None = None,
     ) -> None:
@@ -107,8 +86,7 @@ class RepairExecutor:
             repairs.REMAP: self._each(self._remap),
             repairs.END: self._each(self._end),
             repairs.FORGET: self._each(self._forget),
-            repairs.SYNC_CELL: self._each(self._sync_cell),
-            repairs.SYNC_MAPPING: self._each(self._sync_mapping),
+            repairs.USE_AGAIN: self._each(self._use_again),
             repairs.END_LEASE: self._each(self._end_lease),
             repairs.LEAVE: self._each(lambda repair: RepairOutcome(repair, LEFT_ALONE, done=False)),
         }
@@ -221,18 +199,17 @@ class RepairExecutor:
 
     def _map(self, repair: Repair) -> RepairOutcome:
         cell_uuid = str(repair.cell_uuid)
-        found = self._state_in_cell(repair)
-        if found is None:
+        with self._cells.get(cell_uuid).database.read() as session:
+            instance = instances.find(session, repair.subject)
+            state = soft_delete.find(session, repair.subject)
+        if instance is None or state is None:
             return RepairOutcome(repair, NO_LONGER_SO)
-        instance, put_away_at, turns = found
-        request = str(uuids.uuid4())  # the original one is unknown
         done = self._api_database.write(
             api_level.adopt,
             instance,
             cell_uuid=cell_uuid,
-            request_uuid=request,
-            put_away_at=put_away_at,
-            turns=turns,
+            turns=state.turn,
+            is_away=state.is_soft_deleted,
         )
         return _swapped(repair, "mapped", done=done)
 
@@ -243,56 +220,22 @@ class RepairExecutor:
         cell = self._cells.get(str(repair.cell_uuid))
         return _swapped(repair, "deleted", done=cell.end_instance(self._context, repair.subject))
 
-    def _sync_mapping(self, repair: Repair) -> RepairOutcome:
-        found = self._state_in_cell(repair)
-        if found is None:
-            return RepairOutcome(repair, NO_LONGER_SO)
-        _instance, put_away_at, turns = found
-        done = self._api_database.write(
-            api_level.catch_up, repair.subject, put_away_at=put_away_at, turns=turns
-        )
-        return _swapped(repair, "synced", done=done)
-
-    def _state_in_cell(
-        self, repair: Repair
-    ) -> tuple[Instance, datetime.datetime | None, int] | None:
-        """Return a live instance, the time of its soft delete in its cell, and the generation."""
-        with self._cells.get(str(repair.cell_uuid)).database.read() as session:
-            instance = instances.find(session, repair.subject)
-            state = soft_delete.find(session, repair.subject)
-        if instance is None or state is None:
-            return None
-        since = instance.soft_deleted_at or self._api_database.now()
-        return instance, since if state.is_soft_deleted else None, state.turn
-
-    def _sync_cell(self, repair: Repair) -> RepairOutcome:
-        state = self._cells.get(str(repair.cell_uuid)).database.query(
-            soft_delete.find, repair.subject
-        )
-        if state is None:
-            return RepairOutcome(repair, NO_LONGER_SO)
-        done = self._api_database.write(
-            api_level.say_again,
+    def _use_again(self, repair: Repair) -> RepairOutcome:
+        database = self._cells.get(str(repair.cell_uuid)).database
+        state = database.query(soft_delete.find, repair.subject)
+        done = state is not None and self._api_database.write(
+            api_level.use_again,
             repair.subject,
-            but_put_away=state.is_soft_deleted,
-            cell_turns=state.turn,
+            turns=state.turn,
+            is_away=state.is_soft_deleted,
         )
-        return _swapped(repair, "left to the next super-conductor", done=done)
+        return _swapped(repair, "in use again", done=done)
 
     def _remap(self, repair: Repair) -> RepairOutcome:
-        if repair.before is not None and self._is_in(repair.before, repair.subject):
-            return RepairOutcome(repair, NO_LONGER_SO)
         done = self._api_database.write(
             api_level.move, repair.subject, before=repair.before, cell_uuid=str(repair.cell_uuid)
         )
         return _swapped(repair, "mapped", done=done)
-
-    def _is_in(self, cell_uuid: str, uuid: str) -> bool:
-        try:
-            cell = self._cells.get(cell_uuid)
-        except exception.NotFound:  # that cell was deleted
-            return False
-        return bool(cell.database.query(in_cell.list_live, [uuid]))
 
     def _forget(self, repair: Repair) -> RepairOutcome:
         if repair.cell_uuid is None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from roost import states
 from roost.audit import snapshot as audit_snapshot
-from roost.audit.snapshot import LiveInstance, MappedInstance, Snapshot
+from roost.audit.snapshot import Snapshot
 from roost.db.api.quota import RESOURCES
 from roost.external.neutron_ports import ServerPort
 
@@ -32,11 +32,6 @@ def compare(snapshot: Snapshot) -> list[Finding]:
         for kind, check in _CHECKS.items()
         for subject, detail in check(snapshot)
     )
-
-
-def is_old(mapping: MappedInstance, instance: LiveInstance) -> bool:
-    """Return whether a mapping is an old copy: its cell has a later generation."""
-    return mapping.turns < instance.turns
 
 
 def stray_claims(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
@@ -198,9 +193,10 @@ def _soft_deleted_unlike_mapping(snapshot: Snapshot) -> Iterator[tuple[str, str]
         mapping = snapshot.mappings.get(instance.uuid)
         if mapping is None or mapping.queued_for_delete:
             continue
-        if is_old(mapping, instance):
+        if mapping.turns < instance.turns:
             yield instance.uuid, "was soft-deleted or restored since its mapping was written"
-        if is_old(mapping, instance) or mapping.unsynced:
+            continue
+        if mapping.unsynced:
             continue
         is_soft_deleted = instance.vm_state == states.SOFT_DELETED
         if instance.task_state is None and is_soft_deleted and not mapping.put_away:

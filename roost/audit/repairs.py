@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Final
 
 from roost import states
-from roost.audit.findings import UNMAPPED, Finding, is_old
+from roost.audit.findings import UNMAPPED, Finding
 from roost.audit.snapshot import LiveInstance, Snapshot
 
 RELEASE: Final = "release claim"
@@ -24,8 +24,7 @@ MAP: Final = "map"
 END: Final = "delete"
 REMAP: Final = "map elsewhere"
 FORGET: Final = "delete mapping"
-SYNC_CELL: Final = "sync its cell"
-SYNC_MAPPING: Final = "sync its mapping"
+USE_AGAIN: Final = "have it in use again"
 END_LEASE: Final = "leave to a super-conductor"
 LEAVE: Final = "leave alone"
 _TWINS: Final = "instances in two cells"
@@ -162,31 +161,25 @@ def _map(finding: Finding, facts: _Facts) -> Iterator[Repair]:
         yield _left(finding, "it is being deleted", host=instance.host)
         return
     in_cell = functools.partial(Repair, finding.subject, cell_uuid=instance.cell_uuid)
-    if mapping is not None:
+    if mapping is not None and mapping.cell_uuid in facts.snapshot.unknown_cells:
+        yield _left(finding, "that cell cannot be read", host=instance.host)
+    elif mapping is not None:
         yield in_cell(REMAP, finding.detail, before=mapping.cell_uuid)
-    elif facts.guest_hosts(finding.subject):
-        yield in_cell(MAP, finding.detail)
     elif finding.subject in facts.snapshot.deleted:
         yield in_cell(END, f"{finding.detail}: its user deleted it")
-    elif instance.host is None or instance.task_state is not None:
-        yield in_cell(MAP, finding.detail)
-    elif (instance.cell_uuid, instance.host) in facts.snapshot.guests:
-        yield in_cell(END, f"{finding.detail}, and has no guest: it was deleted")
     else:
-        yield _left(finding, "its host does not answer, and may have its guest", host=instance.host)
+        yield in_cell(MAP, finding.detail)
+
+
+def _use_again(finding: Finding, facts: _Facts) -> Iterator[Repair]:
+    """Have a server in use: its mapping or its row is an old copy, and its user can delete it."""
+    cell_uuid = facts.live[finding.subject].cell_uuid
+    yield Repair(finding.subject, USE_AGAIN, finding.detail, cell_uuid=cell_uuid)
 
 
 def _forget(finding: Finding, facts: _Facts) -> Iterator[Repair]:
     mapping = facts.snapshot.mappings[finding.subject]
     yield Repair(finding.subject, FORGET, finding.detail, cell_uuid=mapping.cell_uuid)
-
-
-def _sync(finding: Finding, facts: _Facts) -> Iterator[Repair]:
-    """Sync to the state that users saw last: the mapping's, unless the mapping is an old copy."""
-    instance = facts.live[finding.subject]
-    old = is_old(facts.snapshot.mappings[finding.subject], instance)
-    action = SYNC_MAPPING if old else SYNC_CELL
-    yield Repair(finding.subject, action, finding.detail, cell_uuid=instance.cell_uuid)
 
 
 def _leave_overdue(finding: Finding, facts: _Facts) -> Iterator[Repair]:
@@ -219,11 +212,11 @@ _REMEDIES: Final[dict[str, _Remedy]] = {
     _TWINS: _leave_in_two_cells,
     UNMAPPED: _map,
     "mappings without instance": _forget,
-    "soft-deleted other than the mappings": _sync,
+    "soft-deleted other than the mappings": _use_again,
     "build requests stuck": _simply(END_LEASE),
 }
 # Claims are released before others are created; counting comes after all changes of the counts.
 _ORDER: Final[Sequence[str]] = (
     *(MAP, REMAP, END, FORGET, RELEASE, RESTORE, FREE_PORT, RELEASE_PORT),
-    *(RECONCILE, SYNC_CELL, SYNC_MAPPING, END_LEASE, RECOUNT_HOST, RECOUNT_PROJECT, LEAVE),
+    *(RECONCILE, USE_AGAIN, END_LEASE, RECOUNT_HOST, RECOUNT_PROJECT, LEAVE),
 )

@@ -14,6 +14,7 @@ from roost.context import RequestContext
 from roost.db.spans import UuidRange
 from roost.external.neutron_ports import ServerPort
 from roost.rpc.scheduler import RESERVATION_LIFETIME
+from roost.scheduler.client import SchedulerClient
 
 RESOURCES: Final = ("vcpus", "pcpus", "memory_mb", "disk_gb", "instances")
 GRACE: Final = 60  # seconds: schedulers delete old reservations periodically
@@ -21,22 +22,6 @@ GRACE: Final = 60  # seconds: schedulers delete old reservations periodically
 Node = tuple[str, str]  # a host and its node
 Amounts = tuple[int, ...]  # amounts of RESOURCES, in that order
 Claim = Mapping[str, Any]
-
-
-class ClaimLister(Protocol):
-    """The methods of the schedulers' client that an audit uses."""
-
-    def check(self, context: RequestContext) -> None: ...
-
-    def all_claims(
-        self, context: RequestContext, *, host: str | None = None
-    ) -> Iterator[dict[str, Any]]: ...
-
-    def list_claims(
-        self, context: RequestContext, *, instance_uuids: list[str]
-    ) -> list[dict[str, Any]]: ...
-
-    def list_miscounted(self, context: RequestContext) -> list[dict[str, Any]]: ...
 
 
 @dataclasses.dataclass
@@ -77,7 +62,7 @@ class Stream:
 
 
 def miscounted(
-    schedulers: ClaimLister, context: RequestContext
+    schedulers: SchedulerClient, context: RequestContext
 ) -> dict[Node, tuple[Amounts, Amounts]]:
     """Return the nodes whose usage differs from the sum of their claims: used, claimed."""
     return {

@@ -214,45 +214,40 @@ def test_all_damage_at_once_is_repaired_too(world):
     assert world.found() == []
 
 
-def test_what_is_put_away_is_no_finding_and_is_mapped_anew_as_put_away(world):
+def test_what_is_put_away_is_no_finding(world):
     put_away(world)
     assert world.found() == []
-    lose_a_mapping(world)
-    world.repair()
+
+
+def the_mapping(world):
     with world.api_db.read() as session:
-        found = instance_mappings.get(session, world.servers[0])
-    assert (found.put_away_at, found.turns) == (NOW, 1)
-
-
-def test_what_its_mapping_denies_is_told_to_its_cell_in_a_turn_that_is_news(world):
-    put_away(world, row=states.ACTIVE)
-    world.repair()
-    with world.api_db.read() as session:
-        ((_, found),) = mappings.list_unsynced(session)
-    assert (found.instance_uuid, found.turns) == (world.servers[0], 2)
-
-
-def let_the_cell_hear(world, *, turns, **values):
-    """Let the cell have heard more than the mapping knows, which is an old copy then."""
-    mine = INSTANCES.c.uuid == world.servers[0]
-    statement = sa.update(INSTANCES).where(mine).values(turns=turns, **values)
-    world.write(statement, world.databases[CELL1])
+        return instance_mappings.get(session, world.servers[0])
 
 
 @pytest.mark.parametrize("said", [states.ACTIVE, states.SOFT_DELETED])
 @pytest.mark.parametrize("heard", [states.ACTIVE, states.SOFT_DELETED])
-def test_an_old_mapping_follows_what_its_cell_has_heard_since(world, said, heard):
+def test_after_an_old_copy_a_server_is_in_use_and_its_cell_restores_it(world, said, heard):
+    """Which of the two copies is old is not asked: nobody loses a server."""
     if said == states.SOFT_DELETED:
         put_away(world)
     away = heard == states.SOFT_DELETED
-    let_the_cell_hear(world, turns=7, vm_state=heard, soft_deleted_at=NOW if away else None)
+    mine = INSTANCES.c.uuid == world.servers[0]
+    values = {"turns": 7, "vm_state": heard, "soft_deleted_at": NOW if away else None}
+    world.write(sa.update(INSTANCES).where(mine).values(values), world.databases[CELL1])
     assert world.found() == ["soft-deleted other than the mappings"]
     assert all(outcome.done for outcome in world.repair())
     assert world.found() == []
+    found = the_mapping(world)
+    assert (found.put_away_at, found.turns) == (None, 8 if away else 7)
     with world.api_db.read() as session:
-        found = instance_mappings.get(session, world.servers[0])
-        assert mappings.list_unsynced(session) == []
-    assert (found.put_away_at, found.turns) == (NOW if away else None, 7)
+        assert [one.turns for _, one in mappings.list_unsynced(session)] == [8] * away
+
+
+def test_what_is_put_away_and_unmapped_is_mapped_and_its_cell_restores_it(world):
+    lose_the_mapping_of_what_is_put_away(world)
+    world.repair()
+    found = the_mapping(world)
+    assert (found.put_away_at, found.turns) == (None, 2)
 
 
 def test_servers_that_come_and_go_are_no_findings(world):

@@ -201,11 +201,12 @@ def test_an_api_database_that_is_put_back_costs_nobody_a_server(site):
     cloud.rig.start_daemon("api")
     wait_until(cloud.client.answers, "the API")
     assert site.guests() == homes
-    assert site.listed() == ["back", "late", "new", "renamed"]
+    assert site.listed() == ["away", "back", "late", "new", "renamed"]
     assert cloud.show(gone) is None
+    site.becomes(away, "ACTIVE")
     assert {cloud.show(uuid)["status"] for uuid in (kept, late, new, back)} == {"ACTIVE"}
-    assert cloud.show(away)["status"] == "SOFT_DELETED"
     assert cloud.show(kept)["locked"]
+    site.put_away(away)
     site.restore(away)
     site.put_away(back)
     site.restore(back)
@@ -245,10 +246,9 @@ def test_a_cell_that_is_put_back_costs_nobody_a_guest(site):
     site.manage("db", "sync", "cell", "--cell", "cell1", file="owner")
     cloud.rig.start_daemon("cell1-conductor")
     site.audit(left={"guests without instance": 1, "mappings without instance": 1})
-    site.becomes(away, "SOFT_DELETED")
     assert site.guests() == homes
-    assert site.listed() == ["kept", "rebuilt"]
-    assert {cloud.show(uuid)["status"] for uuid in (kept, rebuilt)} == {"ACTIVE"}
+    assert site.listed() == ["away", "kept", "rebuilt"]
+    assert {cloud.show(uuid)["status"] for uuid in (kept, rebuilt, away)} == {"ACTIVE"}
     cloud.client.delete_server(new)
     site.end_guest(new)
     site.audit()

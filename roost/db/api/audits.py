@@ -1,6 +1,7 @@
 """Queries and repairs that audits run on the API-level database."""
 
 import datetime
+import uuid as uuids
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -92,40 +93,31 @@ def forget_deleted(session: Session, instance_uuid: str, *, cell_uuid: str) -> b
 
 
 def adopt(
-    session: Session,
-    instance: Instance,
-    *,
-    cell_uuid: str,
-    request_uuid: str,
-    put_away_at: datetime.datetime | None = None,
-    turns: int = 0,
+    session: Session, instance: Instance, *, cell_uuid: str, turns: int, is_away: bool
 ) -> bool:
-    """Map an unmapped instance to the cell that has it.
+    """Map an unmapped instance to its cell, as one in use; False: it is mapped by now.
 
-    Unless it is soft-deleted, it counts against its project.
-
-    :param turns: the generation that its cell has
-    :returns: False when it is mapped by now
+    :param turns: the generation that the cell has
+    :param is_away: whether it is soft-deleted there; the cell is to restore it then
     """
     new = insert_once(
         session,
         _mappings,
         {
             "instance_uuid": instance.uuid,
-            "request_uuid": request_uuid,
+            "request_uuid": str(uuids.uuid4()),  # the original one is unknown
             "cell_uuid": cell_uuid,
             "project_id": instance.project_id,
             "user_id": instance.user_id,
             "vcpus": instance.flavor.vcpus,
             "memory_mb": instance.flavor.memory_mb,
             "queued_for_delete": False,
-            "put_away_at": put_away_at,
-            "turns": turns,
-            "unheard": False,
+            "turns": turns + is_away,
+            "unheard": is_away,
             "created_at": instance.created_at or database_now(),
         },
     )
-    if new and put_away_at is None:
+    if new:
         quota.charge(
             session,
             project_id=str(instance.project_id),
@@ -136,44 +128,29 @@ def adopt(
     return new
 
 
-def say_again(session: Session, instance_uuid: str, *, but_put_away: bool, cell_turns: int) -> bool:
-    """Have the soft-delete state sent to the cell again, if the cell has the other one.
+def use_again(session: Session, instance_uuid: str, *, turns: int, is_away: bool) -> bool:
+    """Have an instance in use whose mapping and cell differ about its soft delete.
 
-    :param but_put_away: whether the instance is soft-deleted in the cell
-    :param cell_turns: the generation that the cell has; the new one is higher
-    """
-    c = _mappings.c
-    differs = c.put_away_at.is_(None) if but_put_away else c.put_away_at.is_not(None)
-    later = sa.case((c.turns > cell_turns, c.turns), else_=cell_turns) + 1
-    said = session.execute(
-        sa.update(_mappings)
-        .where(c.instance_uuid == instance_uuid, differs)
-        .where(c.queued_for_delete.is_(False), c.unheard.is_(False))
-        .values(turns=later, unheard=True)
-    )
-    return said.rowcount == 1
-
-
-def catch_up(
-    session: Session, instance_uuid: str, *, put_away_at: datetime.datetime | None, turns: int
-) -> bool:
-    """Update an outdated mapping to the soft-delete state and generation of its cell.
+    It counts against its project again.
 
     :param turns: the generation that the cell has
-    :returns: False when the mapping has that generation by now, or is queued for delete
+    :param is_away: whether it is soft-deleted there; the cell is to restore it then
+    :returns: False when they agree by now, or it is queued for delete
     """
     c = _mappings.c
-    old = sa.and_(c.instance_uuid == instance_uuid, c.queued_for_delete.is_(False), c.turns < turns)
-    row = session.execute(sa.select(_mappings).where(old).with_for_update()).one_or_none()
+    mine = sa.and_(c.instance_uuid == instance_uuid, c.queued_for_delete.is_(False))
+    row = session.execute(sa.select(_mappings).where(mine).with_for_update()).one_or_none()
     if row is None:
         return False
-    charge = instance_mappings.charge(instance_mappings.row_to_mapping(row))
-    if row.put_away_at is None and put_away_at is not None:
-        quota.give_back(session, **charge)
-    elif row.put_away_at is not None and put_away_at is None:
-        quota.charge(session, **charge)
-    values = {"put_away_at": put_away_at, "turns": turns, "unheard": False}
-    session.execute(sa.update(_mappings).where(old).values(values))
+    differs = not row.unheard and (row.put_away_at is not None) != is_away
+    if row.turns >= turns and not differs:
+        return False
+    if row.put_away_at is not None:
+        mapping = instance_mappings.row_to_mapping(row)
+        quota.charge(session, **instance_mappings.charge(mapping))
+    later = max(row.turns, turns) + is_away
+    values = {"put_away_at": None, "turns": later, "unheard": is_away}
+    session.execute(sa.update(_mappings).where(mine).values(values))
     return True
 
 

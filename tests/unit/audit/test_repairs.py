@@ -5,6 +5,7 @@ import pytest
 from roost import audit, states
 from roost.audit.repairs import END, LEAVE, MAP, RELEASE, RESTORE
 from roost.audit.snapshot import LiveInstance
+from roost.db.api.audits import MappingRow
 from roost.db.types import utcnow
 from roost.objects import InstanceMapping
 from tests.builders import CELL1
@@ -82,33 +83,15 @@ def test_without_the_schedulers_nothing_can_be_said():
     assert told(claims=None) == []
 
 
-@pytest.mark.parametrize(
-    ("guests", "deleted", "action"),
-    [
-        ({(CELL1, "h1"): {ONE}}, set(), MAP),
-        ({(CELL1, "h1"): {ONE}}, {ONE}, MAP),
-        ({(CELL1, "h1"): set()}, set(), END),
-        ({(CELL1, "h2"): set()}, set(), LEAVE),
-        ({}, {ONE}, END),
-    ],
-    ids=["guest", "deleted, with a guest", "no guest", "silent host", "deleted, silent host"],
-)
-def test_what_nobody_has_is_mapped_only_where_its_guest_is(guests, deleted, action):
+@pytest.mark.parametrize(("deleted", "action"), [(set(), MAP), ({ONE}, END)])
+@pytest.mark.parametrize("one", [live(), live(host=None, vm_state=states.ERROR)])
+def test_what_nobody_has_is_mapped_unless_its_user_deleted_it(one, deleted, action):
     """Rows of a backup come back that their users have deleted since."""
-    found = told(kinds=["instances without mapping"], guests=guests, deleted=deleted)
-    assert [one for _, one, _ in found] == [action]
+    found = told(kinds=["instances without mapping"], instances=[one], deleted=deleted)
+    assert [done for _, done, _ in found] == [action]
 
 
-def test_what_is_being_built_needs_no_guest_yet():
-    building = live(vm_state=states.BUILDING, task_state=states.SPAWNING)
-    guests = {(CELL1, "h1"): set()}
-    found = told(kinds=["instances without mapping"], instances=[building], guests=guests)
-    assert [one for _, one, _ in found] == [MAP]
-
-
-def test_what_no_host_has_needs_no_guest():
-    failed = live(host=None, vm_state=states.ERROR)
-    kinds = ["instances without mapping"]
-    assert [one for _, one, _ in told(kinds=kinds, instances=[failed])] == [MAP]
-    found = told(kinds=kinds, instances=[failed], deleted={ONE})
-    assert [one for _, one, _ in found] == [END]
+def test_what_is_mapped_to_a_cell_that_cannot_be_read_is_left():
+    mapping = MappingRow(cell_uuid=TWO, queued_for_delete=False)
+    found = told(kinds=["instances without mapping"], mappings={ONE: mapping}, unknown_cells={TWO})
+    assert [done for _, done, _ in found] == [LEAVE]
