@@ -12,7 +12,6 @@ May import ``cells``, ``db`` and below, and the scheduler's client.
 import dataclasses
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 from roost.audit.collector import Collector, Suspects
 from roost.audit.findings import KINDS, Finding, compare
@@ -50,16 +49,8 @@ class Report:
         return {kind: found.count(kind) for kind in KINDS}
 
 
-class Looks(Protocol):
-    """The methods of :class:`Collector` that an audit uses."""
-
-    def sweep(self) -> Suspects: ...
-
-    def look(self, suspects: Suspects) -> Snapshot: ...
-
-
 def audit(
-    collector: Looks, *, settle: float = 3.0, sleep: Callable[[float], None] = time.sleep
+    collector: Collector, *, settle: float = 3.0, sleep: Callable[[float], None] = time.sleep
 ) -> Report:
     """Compare the states of all parts; a finding must persist over two checks.
 

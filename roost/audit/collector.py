@@ -8,13 +8,11 @@ import contextlib
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent import futures
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from roost import exception, states
 from roost.audit.findings import compare, stray_ports
 from roost.audit.snapshot import (
-    Claim,
-    Ledger,
     LiveInstance,
     Snapshot,
     Stream,
@@ -29,7 +27,7 @@ from roost.db.cell import audits as in_cell
 from roost.db.cell import ports, services
 from roost.db.engine import Database
 from roost.db.spans import UuidRange, Which, spans
-from roost.external.neutron_ports import ServerPort
+from roost.external.neutron_ports import LeftoverPorts
 from roost.rpc.compute import Compute
 from roost.scheduler.client import SchedulerClient
 from roost.servicegroup.driver import ServiceGroup
@@ -55,14 +53,6 @@ class Suspects:
     unchecked: list[str] = dataclasses.field(default_factory=list)
 
 
-class PortLister(Protocol):
-    """The queries of an audit to a network service: see :mod:`roost.external.neutron_ports`."""
-
-    def pages(self) -> Iterator[list[ServerPort]]: ...
-
-    def look(self, port_ids: Collection[str]) -> list[ServerPort]: ...
-
-
 class Collector:
     """Queries all parts; a part that does not answer is noted as unchecked.
 
@@ -79,7 +69,7 @@ class Collector:
         schedulers: SchedulerClient,
         *,
         group: ServiceGroup,
-        outside_ports: PortLister | None = None,
+        outside_ports: LeftoverPorts | None = None,
     ) -> None:
         self._api_database = api_database
         self._cells = cells
@@ -254,7 +244,7 @@ class Collector:
         """Note the claims of a span; return the rest of the stream, None after an error."""
         if claims is not None:
             with _noting(snapshot.unchecked, "claims"):
-                self._note_claims(snapshot, claims.take(span))
+                snapshot.note_claims(claims.take(span))
                 return claims
         return None
 
@@ -265,12 +255,8 @@ class Collector:
             for some in named
             for claim in self._schedulers.list_claims(self._context, instance_uuids=list(some))
         ]
-        self._note_claims(snapshot, claims)
-        snapshot.ledger.miscounted = miscounted(self._schedulers, self._context)
-
-    def _note_claims(self, snapshot: Snapshot, claims: Sequence[Claim]) -> None:
-        snapshot.ledger = Ledger.of(claims)
-        snapshot.claims = snapshot.ledger.hosts
+        snapshot.note_claims(claims)
+        snapshot.miscounted = miscounted(self._schedulers, self._context)
 
     # the API level
 

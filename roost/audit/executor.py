@@ -9,7 +9,7 @@ import functools
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from roost import exception
 from roost.audit import repairs
@@ -21,6 +21,7 @@ from roost.db.api import instance_mappings, quota
 from roost.db.cell import audits as in_cell
 from roost.db.cell import instances, soft_delete
 from roost.db.engine import Database
+from roost.external.neutron_ports import LeftoverPorts
 from roost.objects import Instance, InstancePlace
 from roost.objects.inventory import resources_of
 from roost.objects.topology import sizes_of
@@ -31,12 +32,6 @@ LEFT_ALONE: Final = "left alone"
 NOT_RESTORED: Final = "not restored"
 NO_LONGER_SO: Final = "no longer so"
 _AT_ONCE: Final = 500  # claims in a message
-
-
-class PortRepairs(Protocol):
-    """The methods of a network service that repairs use."""
-
-    def let_go(self, port_id: str, *, instance_uuid: str) -> bool: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +62,7 @@ class RepairExecutor:
         cells: Cells,
         schedulers: SchedulerClient,
         *,
-        outside_ports: PortRepairs | None = None,
+        outside_ports: LeftoverPorts | None = None,
     ) -> None:
         self._api_database = api_database
         self._cells = cells

@@ -82,7 +82,7 @@ def _claims_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 
 def _usage_differs(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    for (host, node), (used, held) in snapshot.ledger.miscounted.items():
+    for (host, node), (used, held) in snapshot.miscounted.items():
         amounts = ", ".join(
             f"{name} {much} for {claimed}"
             for name, much, claimed in zip(audit_snapshot.RESOURCES, used, held, strict=True)
@@ -92,8 +92,8 @@ def _usage_differs(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 
 def _claims_overdue(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    for uuid, since in snapshot.ledger.overdue.items():
-        hosts = " and ".join(snapshot.ledger.hosts[uuid])
+    for uuid, since in snapshot.overdue.items():
+        hosts = " and ".join((snapshot.claims or {})[uuid])
         yield uuid, f"is reserved on {hosts} since {since:%Y-%m-%d %H:%M:%S} UTC, and never ended"
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from roost import audit
-from roost.audit.snapshot import Ledger, Stream, miscounted
+from roost.audit.snapshot import Stream, miscounted
 from roost.db.spans import UuidRange, spans
 from roost.rpc.scheduler import RESERVATION_LIFETIME
 from tests.builders import NOW, a_context
@@ -28,7 +28,7 @@ def test_nodes_of_one_host_are_told_apart():
     claims = [a_claim(ONE, node="n1"), a_claim(TWO, node="n2")]
     hosts = [a_host("h1", node="n1", claims=2), a_host("h1", node="n2", claims=0)]
     found = miscounted(FakeLedger(*claims, hosts=hosts), a_context())
-    snapshot = audit.Snapshot(ledger=Ledger(miscounted=found), claims={})
+    snapshot = audit.Snapshot(miscounted=found, claims={})
     (first, second) = audit.compare(snapshot)
     assert (first.kind, first.subject) == ("usage other than the claims", "h1 n1")
     assert (
@@ -40,7 +40,9 @@ def test_nodes_of_one_host_are_told_apart():
 def test_a_reservation_is_overdue_when_its_lifetime_is_long_over():
     def overdue(seconds):
         claims = [a_claim(ONE, state="reserved", age=seconds), a_claim(TWO, age=seconds)]
-        return Ledger.of(claims).overdue
+        snapshot = audit.Snapshot()
+        snapshot.note_claims(claims)
+        return snapshot.overdue
 
     assert overdue(RESERVATION_LIFETIME + 30) == {}
     assert overdue(RESERVATION_LIFETIME + 90) == {ONE: NOW}

@@ -203,7 +203,7 @@ def test_a_reservation_is_overdue_when_its_lifetime_is_long_over(api_db, cells):
             ),
             group=GROUP,
         )
-        return collector.look(audit.Suspects({ONE, TWO})).ledger.overdue
+        return collector.look(audit.Suspects({ONE, TWO})).overdue
 
     assert look(60) == {}
     assert look(160) == {ONE: NOW}

@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from roost import audit, states
-from roost.audit.snapshot import Ledger, LiveInstance
+from roost.audit.snapshot import LiveInstance
 from roost.db.api.audits import MappingRow
 from roost.db.types import utcnow
 from tests.builders import CELL1, CELL2
@@ -90,11 +90,11 @@ AN_HOUR_AGO = utcnow() - datetime.timedelta(hours=1)
         ({"claims": {ONE: ["h1"], TWO: ["h1"]}}, ["claims without instance"]),
         ({"claims": {ONE: ["h1", "h2"]}}, ["claims without instance"]),
         (
-            {"ledger": Ledger(miscounted={("h1", "h1"): ((2, 0, 512, 1, 1), (1, 0, 512, 1, 1))})},
+            {"miscounted": {("h1", "h1"): ((2, 0, 512, 1, 1), (1, 0, 512, 1, 1))}},
             ["usage other than the claims"],
         ),
         (
-            {"ledger": Ledger(hosts={ONE: "h1"}, overdue={ONE: AN_HOUR_AGO})},
+            {"overdue": {ONE: AN_HOUR_AGO}},
             ["reservations overdue"],
         ),
         ({"quota_used": {}}, ["quota usage other than the mappings"]),
