@@ -4,6 +4,7 @@ The quota of the project is charged first, for the larger of both flavors; a sup
 back what is not needed when the move is over (``conductor/super/resizes.py``).
 """
 
+import functools
 import time
 import uuid
 from collections.abc import Mapping
@@ -23,7 +24,6 @@ from roost.api.servers.server_action import action
 from roost.api.validation import of
 from roost.db.api import resizes
 from roost.db.cell import migrations
-from roost.db.engine import Session
 from roost.hardware.requirements import check_other_image
 from roost.objects import Flavor, Instance
 from roost.objects.flavor import root_gb
@@ -81,17 +81,14 @@ class ServerResize:
 
         :raises roost.exception.Conflict: when it is not over
         """
-        defaults, uuid = self._dependencies.options.quota, server_ref.instance.uuid
-
-        def charge(session: Session) -> None:
-            resizes.charge(
-                session,
-                uuid,
-                move.flavor,
-                migration_uuid=move.migration_uuid,
-                defaults=defaults,
-            )
-
+        instance_uuid = server_ref.instance.uuid
+        charge = functools.partial(
+            resizes.charge,
+            instance_uuid=instance_uuid,
+            flavor=move.flavor,
+            migration_uuid=move.migration_uuid,
+            defaults=self._dependencies.options.quota,
+        )
         try:
             self._database.write(charge)
         except exception.Conflict as error:
@@ -100,14 +97,11 @@ class ServerResize:
             flavor = server_ref.cell.database.query(migrations.flavors_after, [last]).get(last)
             if flavor is None:
                 raise
-            self._settle(uuid, flavor, last)
+            self._settle(instance_uuid, flavor, last)
             self._database.write(charge)
 
     def _settle(self, instance_uuid: str, flavor: Flavor, migration_uuid: str) -> None:
-        def settle(session: Session) -> None:
-            resizes.settle(session, instance_uuid, flavor, migration_uuid=migration_uuid)
-
-        self._database.write(settle)
+        self._database.write(resizes.settle, instance_uuid, flavor, migration_uuid=migration_uuid)
 
 
 def _check_flavor(instance: Instance, flavor: Flavor) -> None:

@@ -347,5 +347,4 @@ class BuildClaims:
         return spec
 
     def _own_cell(self) -> str:
-        with self.database.read() as session:
-            return identity.get(session)[0]
+        return self.database.query(identity.get)[0]

@@ -39,13 +39,13 @@ class Confirmations:
         """
         if not self.seconds:
             return
-        with self.database.read() as session:
-            hosts = migrations.hosts_of_unfinished(session)
+        hosts = self.database.query(migrations.hosts_of_unfinished)
         if not hosts:
             return
         down = surely_down(hosts)
-        with self.database.read() as session:
-            due = migrations.list_unconfirmed(session, seconds=self.seconds, but_not_on=down)
+        due = self.database.query(
+            migrations.list_unconfirmed, seconds=self.seconds, but_not_on=down
+        )
         for migration in due:
             self._confirm(migration)
 

@@ -14,7 +14,7 @@ from roost.conductor.failures import instant_event
 from roost.conductor.notifications import ServerNotifications
 from roost.context import RequestContext
 from roost.db.cell import instances, purge
-from roost.db.engine import Database, retried
+from roost.db.engine import Database
 from roost.objects import InstanceActionEvent
 from roost.rpc.compute import Compute
 from roost.scheduler.client import CellSchedulerClient
@@ -70,15 +70,14 @@ class Deletion:
 
         :raises roost.exception.Conflict: when the instance is not in task state deleting
         """
-        with self.database.read() as session:
-            instance = instances.find(session, instance_uuid)
+        instance = self.database.query(instances.find, instance_uuid)
         if instance is not None and instance.task_state != states.DELETING:
             raise exception.Conflict(f"The instance {instance_uuid} is not being deleted.")
         if instance is not None and instance.host not in (host, None):
             self._notify_host(context, instance_uuid, str(instance.host))
             return
         self._release(context, instance_uuid)
-        if self._delete_row(instance_uuid, events):
+        if self.database.write(purge.delete_with_record, instance_uuid, events):
             LOG.info("[instance: %s] deleted from %s", instance_uuid, host)
             self.notifications.deleted(context, instance_uuid)
 
@@ -90,18 +89,13 @@ class Deletion:
         self._release(context, instance_uuid)
         name = "cell-conductor.local_delete"
         event = instant_event(name, host=self.host, result="Success", details=why)
-        if self._delete_row(instance_uuid, [event]):
+        if self.database.write(purge.delete_with_record, instance_uuid, [event]):
             LOG.warning("[instance: %s] deleted without its host: %s", instance_uuid, why)
             self.notifications.deleted(context, instance_uuid)
 
     def _release(self, context: RequestContext, instance_uuid: str) -> None:
         self.scheduler.release_claims(context, instance_uuids=[instance_uuid])
         self.outside_ports.free(instance_uuid)
-
-    @retried
-    def _delete_row(self, instance_uuid: str, events: Sequence[InstanceActionEvent]) -> bool:
-        with self.database.begin() as session:
-            return purge.delete_with_record(session, instance_uuid, events)
 
     def _notify_host(self, context: RequestContext, instance_uuid: str, host: str) -> None:
         """Cast to the instance's new host; the sweeper sends a lost message again."""

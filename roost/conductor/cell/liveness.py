@@ -128,8 +128,7 @@ class LivenessReporter:
 
         :raises roost.exception.Unavailable: when the database or the group cannot be reached
         """
-        with self._database.read() as session:
-            cell_uuid, _name = identity.get(session)
+        cell_uuid, _name = self._database.query(identity.get)
         self._group.beat(cell_uuid)
 
     def surely_down(self, among: Collection[str]) -> frozenset[str]:

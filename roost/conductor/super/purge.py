@@ -91,8 +91,7 @@ class Purge:
 
     def _purge(self, cell: Cell) -> int:
         if self.dry_run:
-            with cell.database.read() as session:
-                return rows.count(session, self.age)
+            return cell.database.query(rows.count, self.age)
         removed = 0
         while done := self._purge_batch(cell):
             removed += done
@@ -117,19 +116,15 @@ class Purge:
     def _forget_mappings(self, cell: Cell) -> None:
         """Delete the mappings of servers that their cell does not have any more."""
         kept = 0
-        while page := self._list_mappings(cell, skip=kept):
-            with cell.database.read() as session:
-                known = instances.list_known(session, page)
-            self._forget([uuid for uuid in page if uuid not in known])
-            kept += len(known)
-
-    def _list_mappings(self, cell: Cell, *, skip: int) -> list[str]:
-        with self.database.read() as session:
-            return instance_mappings.list_older_than(
-                session, self.age, cell_uuid=cell.uuid, skip=skip, limit=self.batch
+        while page := self.database.query(
+            instance_mappings.list_older_than,
+            self.age,
+            cell_uuid=cell.uuid,
+            skip=kept,
+            limit=self.batch,
+        ):
+            known = cell.database.query(instances.list_known, page)
+            self.database.write(
+                instance_mappings.forget_deleted, [uuid for uuid in page if uuid not in known]
             )
-
-    @retried
-    def _forget(self, uuids: Sequence[str]) -> None:
-        with self.database.begin() as session:
-            instance_mappings.forget_deleted(session, uuids)
+            kept += len(known)

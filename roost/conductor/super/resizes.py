@@ -16,8 +16,7 @@ from roost.cells import Cells
 from roost.db.api import resizes
 from roost.db.api.resizes import UnsettledResize
 from roost.db.cell import instances, migrations
-from roost.db.engine import Database, retried
-from roost.objects import Flavor
+from roost.db.engine import Database
 
 LOG = logging.getLogger(__name__)
 _PATIENCE: Final = 60.0  # seconds: longer than SECONDS_TO_BEGIN, with time for the commit
@@ -41,8 +40,7 @@ class Resizes:
         """
         marker, unsettled = 0, set()
         while True:
-            with self.database.read() as session:
-                page = resizes.list_unsettled(session, marker=marker, but_not_in=but_not)
+            page = self.database.query(resizes.list_unsettled, marker=marker, but_not_in=but_not)
             if not page:
                 break
             marker = page[-1].id
@@ -66,7 +64,12 @@ class Resizes:
                             flavors[resize.resize_uuid] = instance.flavor
             for resize in unsettled:
                 if resize.resize_uuid in flavors:
-                    self._settle(resize, flavors[resize.resize_uuid])
+                    self.database.write(
+                        resizes.settle,
+                        resize.instance_uuid,
+                        flavors[resize.resize_uuid],
+                        migration_uuid=resize.resize_uuid,
+                    )
         except exception.RoostError as error:
             LOG.warning("cell %s: the quota of resizes waits: %s", cell_uuid, error.message)
 
@@ -74,8 +77,3 @@ class Resizes:
         """Return whether no API writes a migration any more: its request has taken too long."""
         since = self.missed.setdefault(migration_uuid, time.monotonic())
         return time.monotonic() - since > _PATIENCE
-
-    @retried
-    def _settle(self, resize: UnsettledResize, flavor: Flavor) -> None:
-        with self.database.begin() as session:
-            resizes.settle(session, resize.instance_uuid, flavor, migration_uuid=resize.resize_uuid)
