@@ -238,7 +238,7 @@ class RepairExecutor:
         cell_uuid = repair.cell_uuid
         with self._cells.get(cell_uuid).database.read() as session:
             deleted = bool(in_cell.list_deleted(session, [repair.subject]))
-            known = in_cell.knows(session, repair.subject)
+            known = bool(instances.list_known(session, [repair.subject]))
         if not known:
             advice = "delete it as its user would, unless that cell's database is to be restored"
             why = f"{repair.why}, and never was; {advice}"
@@ -251,7 +251,7 @@ class RepairExecutor:
     def _forget_unplaced(self, repair: Repair) -> RepairOutcome:
         """Delete a mapping unless a cell has the instance; an unavailable cell fails the repair."""
         for cell in self._cells.all():
-            if cell.database.query(in_cell.knows, repair.subject):
+            if cell.database.query(instances.list_known, [repair.subject]):
                 return RepairOutcome(repair, NO_LONGER_SO)
         done = self._api_database.write(api_level.forget_unplaced, repair.subject)
         return _swapped(repair, "deleted", done=done)

@@ -34,21 +34,21 @@ def compare(snapshot: Snapshot) -> list[Finding]:
     )
 
 
-def stray_claims(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
-    """Yield claims that no instance needs: the instance's uuid, the host, and a reason."""
+def _claims_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """Yield claims that no instance needs."""
     live = {instance.uuid: instance for instance in snapshot.instances}
     for uuid, hosts in (snapshot.claims or {}).items():
         for host in hosts:
             if uuid in live:
                 own, task_state = live[uuid].host, live[uuid].task_state
                 if own is None and live[uuid].vm_state == states.ERROR:
-                    yield uuid, host, f"has a claim on {host}, but is in ERROR without a host"
+                    yield uuid, f"has a claim on {host}, but is in ERROR without a host"
                 elif host in (own, live[uuid].other_host) or own not in hosts:
                     continue
                 elif task_state is None:
-                    yield uuid, host, f"has a claim on {host}, but is on {own}"
+                    yield uuid, f"has a claim on {host}, but is on {own}"
             elif uuid not in snapshot.build_requests and not _unknown(snapshot, uuid):
-                yield uuid, host, f"has a claim on {host}, but does not exist"
+                yield uuid, f"has a claim on {host}, but does not exist"
 
 
 def stray_ports(snapshot: Snapshot) -> Iterator[ServerPort]:
@@ -74,11 +74,6 @@ def _instances_without_claim(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
             continue
         on = f"its claim on {' and '.join(claimed)}" if claimed else "the scheduler has no claim"
         yield instance.uuid, f"is on {instance.host}, {on}"
-
-
-def _claims_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    for uuid, _host, why in stray_claims(snapshot):
-        yield uuid, why
 
 
 def _usage_differs(snapshot: Snapshot) -> Iterator[tuple[str, str]]:

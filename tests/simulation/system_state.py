@@ -258,7 +258,9 @@ def _api(session: sa.Connection) -> tuple[list[list[sa.Row]], _Usages, _Usages, 
     """Read wishes, mappings, cells; quotas as noted, as all is counted, and as the user's is."""
     rows = [session.execute(sa.select(table)).all() for table in _API]
     of_user = {PROJECT: quota.usage_of_user(session, PROJECT, USER)}
-    return rows, quota.all_usages(session), quota.counted(session), of_user
+    noted = session.execute(sa.select(api_models.quota_usages)).mappings()
+    used = {row["project_id"]: {name: row[name] for name in quota.RESOURCES} for row in noted}
+    return rows, used, quota.counted(session), of_user
 
 
 def _name_in(primitive: dict[str, object]) -> str:

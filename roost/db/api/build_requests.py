@@ -190,13 +190,6 @@ def hand_back(session: Session, owner: str) -> None:
     )
 
 
-def list_older_than(session: Session, age: datetime.timedelta) -> list[BuildRequest]:
-    """Return build requests that have waited for long, for audits."""
-    old = _requests.c.created_at < clock.now(session) - age
-    rows = session.execute(sa.select(_requests).where(old))
-    return [row_to_request(row) for row in rows]
-
-
 def row_to_request(row: sa.Row[tuple[object, ...]]) -> BuildRequest:
     """Make the object of a whole row."""
     values = row._mapping  # noqa: SLF001 - SQLAlchemy's public name

@@ -19,9 +19,7 @@ _access = models.flavor_projects
 
 def list_projects(session: Session, flavorid: str) -> list[str]:
     """Return the projects that were given access, in order."""
-    query = sa.select(_access.c.project_id).where(
-        _access.c.flavor_id == _flavor_row_id(session, flavorid)
-    )
+    query = sa.select(_access.c.project_id).where(_access.c.flavor_id == _row_id(session, flavorid))
     return sorted(session.scalars(query))
 
 
@@ -38,7 +36,7 @@ def add(session: Session, flavorid: str, project_id: str) -> None:
     :raises roost.exception.NotFound: when there is no such flavor
     :raises roost.exception.Conflict: when it has access already
     """
-    row = {"flavor_id": _flavor_row_id(session, flavorid), "project_id": project_id}
+    row = {"flavor_id": _row_id(session, flavorid), "project_id": project_id}
     if not insert_once(session, _access, row):
         raise exception.Conflict(
             f"Flavor access already exists for flavor {flavorid} and project {project_id}"
@@ -52,7 +50,7 @@ def remove(session: Session, flavorid: str, project_id: str) -> None:
     :raises roost.exception.NotFound: when there is no such flavor, or the project has no access
     """
     mine = (
-        _access.c.flavor_id == _flavor_row_id(session, flavorid),
+        _access.c.flavor_id == _row_id(session, flavorid),
         _access.c.project_id == project_id,
     )
     if session.execute(sa.delete(_access).where(*mine)).rowcount != 1:
@@ -66,13 +64,6 @@ def granted(project_id: str) -> sa.ColumnElement[bool]:
     return _flavors.c.id.in_(
         sa.select(_access.c.flavor_id).where(_access.c.project_id == project_id)
     )
-
-
-def _flavor_row_id(session: Session, flavorid: str) -> int:
-    row_id = session.scalar(sa.select(_flavors.c.id).where(_flavors.c.flavorid == flavorid))
-    if row_id is None:
-        raise exception.NotFound(f"Flavor {flavorid} could not be found.")
-    return int(row_id)
 
 
 _specs = models.flavor_extra_specs

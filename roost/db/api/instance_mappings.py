@@ -265,16 +265,6 @@ def list_in_cells(
     return [row_to_mapping(row) for row in session.execute(query.order_by(*order).limit(limit))]
 
 
-def list_all(
-    session: Session, *, marker: int = 0, limit: int = 1000
-) -> list[tuple[int, InstanceMapping]]:
-    """Return all mappings by pages, as (row id, mapping), for audits."""
-    rows = session.execute(
-        sa.select(_mappings).where(_mappings.c.id > marker).order_by(_mappings.c.id).limit(limit)
-    )
-    return [(row.id, row_to_mapping(row)) for row in rows]
-
-
 def row_to_mapping(row: sa.Row[tuple[object, ...]]) -> InstanceMapping:
     values = row._mapping  # noqa: SLF001 - SQLAlchemy's public name
     return InstanceMapping.of(**{name: values[name] for name in _FIELDS})

@@ -232,12 +232,6 @@ def lock(session: Session, project_id: str) -> None:
         session.execute(row.with_for_update())
 
 
-def all_usages(session: Session) -> dict[str, dict[str, int]]:
-    """Return every project's usage, for audits."""
-    rows = session.execute(sa.select(_usages)).mappings()
-    return {row["project_id"]: {name: row[name] for name in RESOURCES} for row in rows}
-
-
 class QuotaDifference(NamedTuple):
     """The stored usage of a project, and the sums of its mappings and server groups."""
 

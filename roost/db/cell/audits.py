@@ -55,11 +55,6 @@ def list_deleted(session: Session, uuids: Collection[str]) -> set[str]:
     return set(session.scalars(query))
 
 
-def knows(session: Session, uuid: str) -> bool:
-    """Return whether the cell has a row of an instance, deleted or not."""
-    return session.execute(sa.select(_c.id).where(_c.uuid == uuid)).first() is not None
-
-
 def free_orphan(session: Session, port_id: str) -> bool:
     """Delete a port without a live instance; return whether there was such a port."""
     lives = sa.exists().where(_c.uuid == _ports.c.instance_uuid, _c.deleted_at.is_(None))

@@ -238,20 +238,6 @@ def list_known(session: Session, uuids: Collection[str]) -> set[str]:
     return {*session.scalars(sa.select(_instances.c.uuid).where(_instances.c.uuid.in_(uuids)))}
 
 
-def list_live(
-    session: Session, *, marker: int = 0, limit: int = 1000
-) -> list[tuple[int, str, str | None, str, str | None]]:
-    """Return (row id, uuid, host, vm_state, task_state) of live instances by pages, for audits."""
-    c = _instances.c
-    rows = session.execute(
-        sa.select(c.id, c.uuid, c.host, c.vm_state, c.task_state)
-        .where(c.deleted_at.is_(None), c.id > marker)
-        .order_by(c.id)
-        .limit(limit)
-    )
-    return [(row.id, row.uuid, row.host, row.vm_state, row.task_state) for row in rows]
-
-
 def row_to_instance(row: sa.Row[tuple[object, ...]]) -> Instance:
     """Make the object of a whole row; ``fault`` and ``provisions`` are left for the caller."""
     values = row._mapping  # noqa: SLF001 - SQLAlchemy's public name

@@ -61,17 +61,6 @@ def create(session: Session, migration: Migration) -> None:
     insert_once(session, _table, {**values, "created_at": database_now()})
 
 
-def get(session: Session, uuid: str) -> Migration:
-    """Return a migration.
-
-    :raises roost.exception.NotFound: when there is none
-    """
-    row = session.execute(sa.select(_table).where(_c.uuid == uuid)).one_or_none()
-    if row is None:
-        raise exception.NotFound(f"Migration {uuid} not found.")
-    return _as_migration(row)
-
-
 def unfinished(session: Session, instance_uuid: str) -> Migration | None:
     """Return the migration by which an instance has places on two hosts."""
     row = session.execute(_UNFINISHED, {"instance_uuid": instance_uuid}).first()
