@@ -6,7 +6,7 @@ hosts. Whatever looks wrong in a batch is a suspect; suspects are checked again.
 
 import contextlib
 import dataclasses
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent import futures
 from typing import Final, TypeVar
 
@@ -28,7 +28,6 @@ from roost.db.cell import ports, services
 from roost.db.engine import Database
 from roost.db.spans import UuidRange, Which, spans
 from roost.external.neutron_ports import LeftoverPorts
-from roost.rpc.compute import Compute
 from roost.scheduler.client import SchedulerClient
 from roost.servicegroup.driver import ServiceGroup
 
@@ -170,12 +169,22 @@ class Collector:
         return [compute.host for compute in roll.services if compute.uuid in up]
 
     def _ask(self, places: Collection[Place], unchecked: list[str]) -> dict[Place, set[str]]:
-        """Return the guests of those hosts that answer."""
-        by_place = {
-            (cell_uuid, host): self._cells.get(cell_uuid).compute.on(host)
-            for cell_uuid, host in places
-        }
-        return _ask_hosts(by_place, unchecked)
+        """Return the guests of hosts, queried concurrently; errors are noted as unchecked."""
+        found = {}
+        with futures.ThreadPoolExecutor(_HOSTS_AT_ONCE) as pool:
+            asked = {
+                (uuid, host): pool.submit(
+                    self._cells.get(uuid).compute.on(host).list_guests, self._context
+                )
+                for uuid, host in sorted(places)
+            }
+            for place, answer in asked.items():
+                try:
+                    found[place] = set(answer.result())
+                except Exception as error:  # noqa: BLE001 - the other hosts are queried all the same
+                    why = error.message if isinstance(error, exception.RoostError) else repr(error)
+                    unchecked.append(f"guests on host {place[1]}: {why}")
+        return found
 
     # instances
 
@@ -185,13 +194,11 @@ class Collector:
             snapshot.unknown_cells.add(cell.uuid)
             with _noting(snapshot.unchecked, f"cell {cell.name}"):
                 for some in which:
-                    snapshot.instances += self._live(cell, some)
+                    snapshot.instances += [
+                        LiveInstance(cell_uuid=cell.uuid, **row._asdict())
+                        for row in cell.database.query(in_cell.list_live, some)
+                    ]
                 snapshot.unknown_cells.discard(cell.uuid)
-
-    @staticmethod
-    def _live(cell: Cell, which: Which) -> list[LiveInstance]:
-        rows = cell.database.query(in_cell.list_live, which)
-        return [LiveInstance(cell_uuid=cell.uuid, **row._asdict()) for row in rows]
 
     def _read_ports(self, snapshot: Snapshot) -> None:
         for cell in self._cells.all():
@@ -272,23 +279,6 @@ class Collector:
         for project, difference in self._api_database.query(quota.differences).items():
             snapshot.quota_used[project] = difference.used
             snapshot.quota_counted[project] = difference.counted
-
-
-def _ask_hosts(hosts: Mapping[Place, Compute], unchecked: list[str]) -> dict[Place, set[str]]:
-    """Return the guests of hosts, queried concurrently; errors are noted as unchecked."""
-    found = {}
-    with futures.ThreadPoolExecutor(_HOSTS_AT_ONCE) as pool:
-        asked = {
-            place: pool.submit(host.list_guests, admin_context())
-            for place, host in sorted(hosts.items(), key=lambda one: one[0])
-        }
-        for place, answer in asked.items():
-            try:
-                found[place] = set(answer.result())
-            except Exception as error:  # noqa: BLE001 - the other hosts are queried all the same
-                why = error.message if isinstance(error, exception.RoostError) else repr(error)
-                unchecked.append(f"guests on host {place[1]}: {why}")
-    return found
 
 
 @contextlib.contextmanager
