@@ -79,7 +79,10 @@ REACHED: Final[Mapping[Any, tuple[str, ...]]] = {
     ),
     base.PollStyleListenerAdapter: ("_poll_style_listener",),
     AMQPListener: ("conn", "incoming"),
-    RPCServer: ("_create_listener", "_on_incoming", "_process_incoming", "_target", "listener"),
+    RPCServer: (
+        *("_create_listener", "_executor_cls", "_on_incoming", "_process_incoming", "_target"),
+        "listener",
+    ),
 }
 
 

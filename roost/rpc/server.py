@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from oslo_messaging.rpc.server import RPCServer
 
-from roost import exception
+from roost import concurrency, exception
 from roost.callers import BUS_USER
 from roost.context import RequestContext
 from roost.rpc import oslo_driver
@@ -31,6 +31,10 @@ class Served(RPCServer):  # type: ignore[misc] # oslo.messaging has no types
     consumer_state: ConsumerCheck
     room: threading.BoundedSemaphore
     _reported_at = float("-inf")
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._executor_cls = concurrency.executor  # its idle threads cost nothing
 
     def _on_incoming(self, incoming: Any) -> None:
         self.consumer_state.note()
