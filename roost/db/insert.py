@@ -1,5 +1,6 @@
 """Inserts a row unless it exists, so that a repeated step does not fail its transaction."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,15 +16,28 @@ _SAYING_SO: dict[str, Any] = {"postgresql": postgresql.insert, "sqlite": sqlite.
 def insert_once(session: Session, table: sa.Table, values: Mapping[str, Any]) -> bool:
     """Insert a row; False when one with the same unique key exists.
 
+    SQL expressions among ``values`` are constants: the statement is kept by their identity.
+
     MariaDB and MySQL could ignore the conflict only together with every other error. There a
     failed statement does not abort the transaction, so the error itself is caught.
     """
-    insert = _SAYING_SO.get(session.dialect.name)
-    if insert is not None:
-        unless_there = insert(table).values(**values).on_conflict_do_nothing()
-        return session.execute(unless_there.returning(*table.primary_key)).first() is not None
+    given = {name: each for name, each in values.items() if isinstance(each, sa.ClauseElement)}
+    plain = {name: each for name, each in values.items() if name not in given}
+    statement = _insert(session.dialect.name, table, tuple(given.items()))
+    if session.dialect.name in _SAYING_SO:
+        return session.execute(statement, plain).first() is not None
     try:
-        session.execute(sa.insert(table).values(**values))
+        session.execute(statement, plain)
     except db_exception.DBDuplicateEntry:
         return False
     return True
+
+
+@functools.lru_cache(maxsize=1000)
+def _insert(dialect: str, table: sa.Table, given: tuple[tuple[str, sa.ClauseElement], ...]) -> Any:
+    """Return the statement with these expressions; its parameters are other columns."""
+    insert = _SAYING_SO.get(dialect, sa.insert)(table)
+    statement = insert.values(dict(given)) if given else insert
+    if dialect not in _SAYING_SO:
+        return statement
+    return statement.on_conflict_do_nothing().returning(*table.primary_key)

@@ -2,7 +2,7 @@
 
 import datetime
 import json
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
@@ -74,24 +74,33 @@ def utcnow() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-class database_now(sa.sql.functions.FunctionElement[datetime.datetime]):  # noqa: N801 - as in SQL
-    """The database's clock, as a ``UtcDateTime``: one clock for all daemons that share it."""
-
+class _DatabaseNow(sa.sql.functions.FunctionElement[datetime.datetime]):
     type = UtcDateTime()
     inherit_cache = True
 
 
-@compiles(database_now)
+_NOW: Final = _DatabaseNow()
+
+
+def database_now() -> sa.ColumnElement[datetime.datetime]:
+    """Return the database's clock, as a ``UtcDateTime``: one clock for all daemons that share it.
+
+    Always the same object, by which statements are kept that are built once.
+    """
+    return _NOW
+
+
+@compiles(_DatabaseNow)
 def _now(element: Any, compiler: Any, **kwargs: Any) -> str:  # noqa: ARG001 - the hook's form
     return "timezone('utc', clock_timestamp())"
 
 
-@compiles(database_now, "mysql")
-@compiles(database_now, "mariadb")
+@compiles(_DatabaseNow, "mysql")
+@compiles(_DatabaseNow, "mariadb")
 def _now_mysql(element: Any, compiler: Any, **kwargs: Any) -> str:  # noqa: ARG001
     return "utc_timestamp(6)"
 
 
-@compiles(database_now, "sqlite")
+@compiles(_DatabaseNow, "sqlite")
 def _now_sqlite(element: Any, compiler: Any, **kwargs: Any) -> str:  # noqa: ARG001
     return "strftime('%Y-%m-%d %H:%M:%f000', 'now')"

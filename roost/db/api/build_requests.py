@@ -23,6 +23,7 @@ from roost.objects import BuildRequest, RequestSpec
 _requests = models.build_requests
 _specs = models.request_specs
 _mappings = models.instance_mappings
+_SPEC = sa.select(_specs.c.spec).where(_specs.c.request_uuid == sa.bindparam("request_uuid"))
 _PLAIN = tuple(name for name in BuildRequest.fields if name != "instance")
 
 
@@ -82,10 +83,7 @@ def get_spec(session: Session, request_uuid: str) -> RequestSpec:
 
 
 def find_spec(session: Session, request_uuid: str) -> RequestSpec | None:
-    text = session.execute(
-        sa.select(_specs.c.spec).where(_specs.c.request_uuid == request_uuid)
-    ).scalar_one_or_none()
-    spec: RequestSpec | None = wire.load(text)
+    spec: RequestSpec | None = wire.load(session.scalar(_SPEC, {"request_uuid": request_uuid}))
     return spec
 
 

@@ -84,6 +84,9 @@ SORT_KEYS = (
     "updated_at",
     "id",
 )
+_BY_ID = sa.select(_flavors).where(_flavors.c.flavorid == sa.bindparam("said"))
+_BY_NAME = sa.select(_flavors).where(_flavors.c.name == sa.bindparam("said"))
+_SPECS = sa.select(_specs).where(_specs.c.flavor_id.in_(sa.bindparam("ids", expanding=True)))
 
 
 def create(session: Session, flavor: Flavor) -> Flavor:
@@ -103,7 +106,7 @@ def get(session: Session, flavorid: str) -> Flavor:
 
     :raises roost.exception.NotFound: when there is none
     """
-    return _one(session, _flavors.c.flavorid == flavorid, flavorid)
+    return _one(session, _BY_ID, flavorid)
 
 
 def get_by_name(session: Session, name: str) -> Flavor:
@@ -111,7 +114,7 @@ def get_by_name(session: Session, name: str) -> Flavor:
 
     :raises roost.exception.NotFound: when there is none
     """
-    return _one(session, _flavors.c.name == name, name)
+    return _one(session, _BY_NAME, name)
 
 
 def list_flavors(
@@ -212,8 +215,8 @@ def delete_extra_spec(session: Session, flavorid: str, key: str) -> None:
         raise exception.NotFound(f"Flavor {flavorid} has no extra specs with key {key}.")
 
 
-def _one(session: Session, condition: sa.ColumnElement[bool], said: str) -> Flavor:
-    rows = session.execute(sa.select(_flavors).where(condition)).all()
+def _one(session: Session, query: sa.Select[Any], said: str) -> Flavor:
+    rows = session.execute(query, {"said": said}).all()
     if not rows:
         raise _missing(said)
     return _with_specs(session, rows)[0]
@@ -222,7 +225,7 @@ def _one(session: Session, condition: sa.ColumnElement[bool], said: str) -> Flav
 def _with_specs(session: Session, rows: Sequence[sa.Row[Any]]) -> list[Flavor]:
     specs: dict[int, dict[str, str]] = {row.id: {} for row in rows}
     if rows:
-        found = session.execute(sa.select(_specs).where(_specs.c.flavor_id.in_(list(specs))))
+        found = session.execute(_SPECS, {"ids": list(specs)})
         for spec in found:
             specs[spec.flavor_id][spec.key] = spec.value
     return [

@@ -9,6 +9,7 @@ give the limits that are not set here. Every project is in the class ``default``
 only stored, and limit no project. The limits of a project apply to each of its users, too.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -23,6 +24,19 @@ DEFAULT_CLASS: Final = "default"
 _of_projects = models.quota_limits
 _of_users = models.quota_user_limits
 _of_classes = models.quota_class_limits
+_OWNERS: Final = {
+    "class": (_of_classes, ("class_name",)),
+    "project": (_of_projects, ("project_id",)),
+    "user": (_of_users, ("project_id", "user_id")),
+}
+_LIMITS: Final = sa.union_all(
+    *[
+        sa.select(table.c.resource, table.c.hard_limit, sa.literal(of).label("of")).where(
+            *[table.c[name] == sa.bindparam(name) for name in owner]
+        )
+        for of, (table, owner) in _OWNERS.items()
+    ]
+)
 
 
 class QuotaLimits(NamedTuple):
@@ -39,17 +53,11 @@ def read(session: Session, project_id: str, user_id: str | None = None) -> Quota
 
     :param user_id: read this user's own limits, too
     """
-    sets = [
-        _limits(_of_classes, class_name=DEFAULT_CLASS),
-        _limits(_of_projects, project_id=project_id),
-    ]
-    if user_id is not None:
-        sets.append(_limits(_of_users, project_id=project_id, user_id=user_id))
-    numbered = [one.add_columns(sa.literal(at).label("at")) for at, one in enumerate(sets)]
-    found: list[dict[str, int]] = [{}, {}, {}]
-    for row in session.execute(sa.union_all(*numbered)):
-        found[row.at][row.resource] = row.hard_limit
-    of_class, of_project, of_user = found
+    found: dict[str, dict[str, int]] = {of: {} for of in _OWNERS}
+    whose = {"class_name": DEFAULT_CLASS, "project_id": project_id, "user_id": user_id}
+    for row in session.execute(_LIMITS, whose):
+        found[row.of][row.resource] = row.hard_limit
+    of_class, of_project, of_user = found.values()
     return QuotaLimits({**of_class, **of_project}, of_user)
 
 
@@ -350,11 +358,23 @@ def _check_user(
 def _taken(
     session: Session, project_id: str, asked: Mapping[str, int], bounds: Mapping[str, int]
 ) -> bool:
-    fits = [_usages.c[name] + asked[name] <= bounds[name] for name in asked if bounds[name] >= 0]
-    done = session.execute(
-        sa.update(_usages).where(_usages.c.project_id == project_id, *fits).values(_moved(asked))
-    )
-    return done.rowcount == 1
+    bounded = tuple(name for name in asked if bounds[name] >= 0)
+    parameters = {f"most_{name}": bounds[name] for name in bounded}
+    parameters |= {f"more_{name}": amount for name, amount in asked.items()}
+    taking = _taking(tuple(asked), bounded)
+    return session.execute(taking, {"whose": project_id, **parameters}).rowcount == 1
+
+
+@functools.cache
+def _taking(asked: tuple[str, ...], bounded: tuple[str, ...]) -> sa.Update:
+    """Return the statement that counts more of these resources, if some are within bounds."""
+    after = {
+        name: _usages.c[name] + sa.bindparam(f"more_{name}", type_=sa.BigInteger())
+        for name in asked
+    }
+    fits = [after[name] <= sa.bindparam(f"most_{name}") for name in bounded]
+    mine = _usages.c.project_id == sa.bindparam("whose")
+    return sa.update(_usages).where(mine, *fits).values(after)
 
 
 def _moved(amounts: Mapping[str, int]) -> dict[str, sa.ColumnElement[int]]:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import sqlalchemy as sa
 
 from roost import exception
+from roost.db import prepared
 from roost.db.api import models, quota
 from roost.db.engine import Session
 from roost.objects import Flavor
@@ -19,6 +20,12 @@ SECONDS_TO_BEGIN: Final = 30.0  # from the charge to the migration; then it is r
 
 _mappings = models.instance_mappings
 _c = _mappings.c
+_LIVE = (
+    sa.select(_mappings)
+    .where(_c.instance_uuid == sa.bindparam("instance_uuid"))
+    .where(_c.queued_for_delete.is_(False), _c.put_away_at.is_(None))
+    .with_for_update()
+)
 
 
 class UnsettledResize(NamedTuple):
@@ -46,9 +53,7 @@ def charge(
         details
     :raises roost.exception.NotFound: when the server is being deleted
     """
-    live = (_c.queued_for_delete.is_(False), _c.put_away_at.is_(None))
-    mine = sa.select(_mappings).where(_c.instance_uuid == instance_uuid, *live)
-    row = session.execute(mine.with_for_update()).one_or_none()
+    row = session.execute(_LIVE, {"instance_uuid": instance_uuid}).one_or_none()
     if row is None:
         raise exception.NotFound(f"Instance {instance_uuid} could not be found.")
     if row.resize_uuid == migration_uuid:  # an earlier try was committed
@@ -66,7 +71,7 @@ def charge(
         whose = {"project_id": row.project_id, "user_id": row.user_id}
         quota.take(session, **whose, defaults=defaults, **asked)
     values = {**larger, "resize_uuid": migration_uuid}
-    session.execute(sa.update(_mappings).where(_c.id == row.id).values(values))
+    prepared.update(session, _mappings, {"id": row.id}, values)
 
 
 def settle(session: Session, instance_uuid: str, flavor: Flavor, *, migration_uuid: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from roost import exception
-from roost.db import clock, newest
+from roost.db import clock, newest, prepared
 from roost.db.cell import models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
@@ -113,7 +113,7 @@ def _add(
         changes["finish_time"] = changes["updated_at"]
     if message is not None:
         changes["message"] = message
-    session.execute(sa.update(_actions).where(_actions.c[column] == of).values(changes))
+    prepared.update(session, _actions, {column: of}, changes)
 
 
 def end(

@@ -2,6 +2,7 @@
 
 import collections
 import datetime
+import functools
 import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from roost import exception, states
-from roost.db import clock, wire
+from roost.db import clock, prepared, wire
 from roost.db.cell import instance_index, models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
@@ -40,6 +41,9 @@ _PLAIN = tuple(
 )
 _ANY = sa.select(_instances).where(_instances.c.uuid == sa.bindparam("uuid"))
 _LIVE = _ANY.where(_instances.c.deleted_at.is_(None))
+_NEXT = _instances.c.attempt + 1
+_AWAY = sa.func.coalesce(_instances.c.soft_deleted_at, database_now())
+_LAUNCHED = sa.func.coalesce(_instances.c.launched_at, database_now())
 _conditions: dict[Any, sa.ColumnElement[bool]] = {}  # of moves between states, once built
 
 
@@ -122,23 +126,15 @@ def update(
         the change; nothing is changed then
     :raises roost.exception.NotFound: when it is deleted
     """
-    done = session.execute(
-        sa.update(_instances)
-        .where(
-            _instances.c.uuid == uuid,
-            _instances.c.deleted_at.is_(None),
-            *[_is(name, value) for name, value in expected.items()],
-            *_move(changes, moves),
-        )
-        .ordered_values(
-            *_lease(changes),
-            *_put_away(changes),
-            *_attempt(changes),
-            *_stored(changes).items(),
-            ("updated_at", at or database_now()),
-        )
-    )
-    if done.rowcount == 1:
+    where = {"uuid": uuid, "deleted_at": None, **expected}
+    values = {
+        **_lease(changes),
+        **_put_away(changes),
+        **_attempt(changes),
+        **_stored(changes),
+        "updated_at": at or database_now(),
+    }
+    if prepared.update(session, _instances, where, values, *_move(changes, moves)) == 1:
         if "network_info" in changes:
             instance_index.index_addresses(session, uuid, changes["network_info"])
         if "attempt" in changes or changes.get("task_state") == states.REBUILD_SPAWNING:
@@ -253,13 +249,6 @@ def row_to_instance(row: sa.Row[tuple[object, ...]]) -> Instance:
     )
 
 
-def _is(name: str, value: Any) -> sa.ColumnElement[bool]:
-    column = _instances.c[name]
-    if isinstance(value, Collection) and not isinstance(value, str):
-        return sa.or_(*[_is(name, one) for one in value])
-    return column.is_(None) if value is None else column == value
-
-
 def _move(changes: Mapping[str, Any], moves: Moves) -> list[sa.ColumnElement[bool]]:
     """Return the condition that the table of states allows the change."""
     after = {name: changes[name] for name in ("vm_state", "task_state") if name in changes}
@@ -285,30 +274,31 @@ def _allowed(after: Mapping[str, Any], moves: Moves) -> sa.ColumnElement[bool]:
     return sa.literal_column(f"({' OR '.join(allowed) or '1 = 0'})")
 
 
-def _lease(changes: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+def _lease(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the change that ends the lease when the task changes.
 
     It comes before all others, because MariaDB and MySQL evaluate assignments one after another.
     """
-    if "task_state" not in changes:
-        return []
-    same = _is("task_state", changes["task_state"])
-    return [(_instances.c.lease_until, sa.case((same, _instances.c.lease_until), else_=None))]
+    return {"lease_until": _lease_of(changes["task_state"])} if "task_state" in changes else {}
 
 
-def _attempt(changes: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+@functools.cache
+def _lease_of(task: str | None) -> sa.ColumnElement[Any]:
+    before = _instances.c.task_state
+    same = before.is_(None) if task is None else before == task
+    return sa.case((same, _instances.c.lease_until), else_=None)
+
+
+def _attempt(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the change that gives the guest of a rebuild a new attempt."""
-    begins = changes.get("task_state") == states.REBUILDING
-    return [(_instances.c.attempt, _instances.c.attempt + 1)] if begins else []
+    return {"attempt": _NEXT} if changes.get("task_state") == states.REBUILDING else {}
 
 
-def _put_away(changes: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+def _put_away(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the change of ``soft_deleted_at``: set on a soft-delete, cleared by other states."""
     if "vm_state" not in changes:
-        return []
-    away = _instances.c.soft_deleted_at
-    put_away = changes["vm_state"] == states.SOFT_DELETED
-    return [(away, sa.func.coalesce(away, database_now()) if put_away else None)]
+        return {}
+    return {"soft_deleted_at": _AWAY if changes["vm_state"] == states.SOFT_DELETED else None}
 
 
 def _stored(changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -321,7 +311,7 @@ def _stored(changes: Mapping[str, Any]) -> dict[str, Any]:
         stored.update({name: dump(stored[name]) for name in names if name in stored})
     if stored.get("launched_at") is not None:
         # The host's clock set it; usage is counted by the database's clock, from the first launch.
-        stored["launched_at"] = sa.func.coalesce(_instances.c.launched_at, database_now())
+        stored["launched_at"] = _LAUNCHED
     return stored
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from roost import exception, states
-from roost.db import clock, ordering, wire
+from roost.db import clock, ordering, prepared, wire
 from roost.db.cell import instances, left_behind, models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
@@ -126,9 +126,8 @@ def update(
     :param expected: the statuses that it may have
     :raises roost.exception.Conflict: when it has another one, or does not exist
     """
-    mine = (_c.uuid == uuid, _c.status.in_(expected))
     values = {**_as_row(changes), "updated_at": database_now()}
-    if session.execute(sa.update(_table).where(*mine).values(values)).rowcount == 0:
+    if prepared.update(session, _table, {"uuid": uuid, "status": expected}, values) == 0:
         raise exception.Conflict(f"The migration {uuid} is not {' or '.join(expected)}.")
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from roost import exception
-from roost.db import clock, wire
+from roost.db import clock, prepared, wire
 from roost.db.cell import actions, instances, models
 from roost.db.cell.migrations import OLD_COPY
 from roost.db.engine import Session
@@ -41,6 +41,22 @@ NAMES: Final = (
     "step",
 )  # what messages say of an operation
 _COLUMNS: Final = tuple(_c[name] for name in Operation.fields if name in _c)
+# The row of an operation as a message names it; the parameters are ``_named``.
+_IS: Final = (
+    *(_c[name] == sa.bindparam(f"is_{name}") for name in NAMES if name != "step"),
+    sa.func.coalesce(_c.step, "") == sa.bindparam("is_step"),
+)
+_UNTIL: Final = sa.bindparam("until", type_=UtcDateTime())
+_SOONER: Final = sa.or_(_c.lease_until.is_(None), _c.lease_until < _UNTIL)
+_TAKE_UP: Final = (
+    sa.update(_table)
+    .where(*_IS)
+    .values(lease_until=sa.case((_SOONER, _UNTIL), else_=_c.lease_until))
+)
+_CHECK: Final = sa.select(_c.uuid).where(*_IS)
+_LOCK: Final = _CHECK.with_for_update()
+_SPEC: Final = sa.select(_c.spec).where(*_IS)
+_REASON: Final = sa.select(_c.reason).where(_c.uuid == sa.bindparam("uuid"))
 _OF_INSTANCE: Final = sa.select(*_COLUMNS).where(_c.instance_uuid == sa.bindparam("instance_uuid"))
 _AT_ONCE: Final = 500  # rows that one sweep takes
 _QUEUED: Final = "queued"  # status of an image without data, as in roost/image/driver.py
@@ -151,10 +167,7 @@ def take_up(session: Session, operation: Operation, *, until: datetime.datetime)
 
     A lease that ends later stays as it is: the host has renewed it meanwhile.
     """
-    sooner = sa.or_(_c.lease_until.is_(None), _c.lease_until < until)
-    lease = sa.case((sooner, sa.literal(until, UtcDateTime())), else_=_c.lease_until)
-    mine = sa.update(_table).where(*_is(operation)).values(lease_until=lease)
-    return session.execute(mine).rowcount == 1
+    return session.execute(_TAKE_UP, {**_named(operation), "until": until}).rowcount == 1
 
 
 def check(session: Session, operation: Operation) -> None:
@@ -164,19 +177,17 @@ def check(session: Session, operation: Operation) -> None:
 
     :raises roost.exception.Conflict: when it is over, or another host's
     """
-    mine = sa.select(_c.uuid).where(*_is(operation)).with_for_update()
-    if session.execute(mine).first() is None:
+    if session.execute(_LOCK, _named(operation)).first() is None:
         raise _is_over(operation.uuid)
 
 
 def is_under_way(session: Session, operation: Operation) -> bool:
     """Return whether an operation is under way on its host, and in its step, if it has one."""
-    return session.execute(sa.select(_c.uuid).where(*_is(operation))).first() is not None
+    return session.execute(_CHECK, _named(operation)).first() is not None
 
 
-def _is(operation: Operation) -> list[sa.ColumnElement[bool]]:
-    """Return the condition for the row of an operation, as a message names it."""
-    return [_c[name] == getattr(operation, name) for name in NAMES]
+def _named(operation: Operation) -> dict[str, Any]:
+    return {f"is_{name}": getattr(operation, name) or "" for name in NAMES}
 
 
 def end(
@@ -229,23 +240,23 @@ def go_on(
     :param values: other columns to change
     :raises roost.exception.Conflict: when it is over, or in another step
     """
-    begun = {"host": host, "step": step.name, "tries": 0}
+    begun = {"host": host, "step": step.name, "tries": 0, "lease_until": until}
     values = {name: wire.dump(value) if name == "spec" else value for name, value in values.items()}
-    mine = sa.update(_table).where(*_is(operation))
-    if session.execute(mine.values(**begun, lease_until=until, **values)).rowcount == 0:
+    is_it = {name: getattr(operation, name) for name in NAMES}
+    if prepared.update(session, _table, is_it, begun | values) == 0:
         raise _is_over(operation.uuid)
     actions.add_to_operation(session, operation.uuid, events)
 
 
 def spec_of(session: Session, operation: Operation) -> RequestSpec | None:
     """Return the request for the destination of a move; None: it is over, or in another step."""
-    found: RequestSpec | None = wire.load(session.scalar(sa.select(_c.spec).where(*_is(operation))))
+    found: RequestSpec | None = wire.load(session.scalar(_SPEC, _named(operation)))
     return found
 
 
 def reason(session: Session, uuid: str) -> str | None:
     """Return why a move is being undone; None: it is not."""
-    found: str | None = session.scalar(sa.select(_table.c.reason).where(_c.uuid == uuid))
+    found: str | None = session.scalar(_REASON, {"uuid": uuid})
     return found
 
 

@@ -20,6 +20,11 @@ from roost.db.types import database_now
 from roost.objects import Service
 
 _services = models.services
+_OF_HOSTS = sa.select(_services).where(
+    _services.c.host.in_(sa.bindparam("hosts", expanding=True))
+    & (_services.c.binary == "roost-compute")
+    | (_services.c.binary == "roost-cell-conductor")
+)
 _AN_INSTANT: Final = datetime.timedelta(microseconds=1)
 # Built once: every daemon of a cell reports every few seconds, and to build a statement costs more
 # than to run it.
@@ -107,12 +112,7 @@ def list_services(
 
 def list_of_hosts(session: Session, hosts: Collection[str]) -> list[Service]:
     """Return the compute daemons of hosts, and the cell-conductors, which take their reports."""
-    c = _services.c
-    theirs = c.host.in_(hosts) & (c.binary == "roost-compute")
-    rows = session.execute(
-        sa.select(_services).where(theirs | (c.binary == "roost-cell-conductor"))
-    )
-    return [_service(row) for row in rows]
+    return [_service(row) for row in session.execute(_OF_HOSTS, {"hosts": [*hosts]})]
 
 
 def zones(session: Session, *, binary: str) -> dict[str, str]:
