@@ -168,12 +168,6 @@ class Silent(Away):
         self.for_users = for_users
 
 
-class TooMany(RoostError):
-    """One caller sends too many requests at the same time; a later one may succeed."""
-
-    code = "too_many"
-
-
 class Timeout(Unavailable):
     """A peer did not answer in time; whether it acted is not known."""
 

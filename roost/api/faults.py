@@ -21,7 +21,6 @@ STATUSES: Final[tuple[tuple[type[exception.RoostError], int], ...]] = (
     (exception.Forbidden, 403),
     (exception.Unauthenticated, 401),
     (exception.NoCapacity, 409),
-    (exception.TooMany, 429),
     (exception.Timeout, 504),
     (exception.Silent, 504),
     (exception.Unavailable, 503),

@@ -2,8 +2,8 @@
 
 Used by api, super-conductor and roost-manage. An unavailable cell costs them at most one bounded
 wait, usually none, since ``registry.Watch`` probes cells. ``registry.py`` opens cells by their
-mappings, ``cell.py`` is one cell and the operations in it, ``limits.py`` bounds the calls to hosts,
-``security_groups.py`` copies security groups into cells.
+mappings, ``cell.py`` is one cell and the operations in it, ``host_breakers.py`` guards the calls to
+hosts, ``security_groups.py`` copies security groups into cells.
 
 May import ``rpc``, ``db`` and below; never ``api`` or ``conductor``.
 """

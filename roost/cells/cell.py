@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import oslo_messaging as messaging
 
 from roost import exception, states
-from roost.cells.limits import HostCalls
+from roost.cells.host_breakers import HostBreakers
 from roost.circuit_breaker import CircuitBreaker
 from roost.context import RequestContext
 from roost.db import guarded
@@ -77,21 +77,21 @@ class GuardedBus:
     """
 
     def __init__(
-        self, name: str, bus: CellBus, limits: CallLimits, host_calls: HostCalls | None = None
+        self, name: str, bus: CellBus, limits: CallLimits, hosts: HostBreakers | None = None
     ) -> None:
         self._bus = bus
-        self._host_calls = host_calls
+        self._hosts = hosts
         self._seconds = limits.timeout
         self.breaker = _breaker(name, functools.partial(bus.ping, seconds=self._seconds), limits)
 
     def client(self, topic: str, version_cap: str | None = None) -> Any:
         return _Client(self._bus.client(topic, version_cap), self)
 
-    def waiting(self, host: str | None, context: RequestContext) -> AbstractContextManager[None]:
+    def waiting(self, host: str | None) -> AbstractContextManager[None]:
         """Return the context manager for a call that waits for a host."""
-        if self._host_calls is None or host is None:
+        if self._hosts is None or host is None:
             return contextlib.nullcontext()
-        return self._host_calls.passing(host, context.project_id)
+        return self._hosts.passing(host)
 
     def check_replies(self) -> None:
         """Check that the broker answers and that replies to calls reach this process.
@@ -131,7 +131,7 @@ class GuardedBus:
 
 
 class _Client:
-    """Wraps the bus's client in the breaker and the limits of calls to hosts."""
+    """Wraps the bus's client in the breakers of the bus and of hosts."""
 
     def __init__(self, client: Any, bus: GuardedBus, server: str | None = None) -> None:
         self._client = client
@@ -142,7 +142,7 @@ class _Client:
         return _Client(self._client.prepare(**options), self._bus, options.get("server"))
 
     def call(self, context: RequestContext, method: str, **arguments: Any) -> Any:
-        with self._bus.waiting(self._server, context):
+        with self._bus.waiting(self._server):
             return self._client.call(context, method, **arguments)
 
     def cast(self, *message: Any, **arguments: Any) -> None:
@@ -165,7 +165,7 @@ class Cell:
         bus: CellBus | None,
         *,
         limits: CallLimits,
-        host_calls: HostCalls | None = None,
+        hosts: HostBreakers | None = None,
     ) -> None:
         self.mapping = mapping
         self._rows = _breaker(
@@ -173,7 +173,7 @@ class Cell:
         )
         self.database = GuardedDatabase(database, self._rows)
         guarded_bus = functools.partial(GuardedBus, f"the bus of the {self}")
-        self._bus = None if bus is None else guarded_bus(bus, limits, host_calls)
+        self._bus = None if bus is None else guarded_bus(bus, limits, hosts)
 
     def __str__(self) -> str:
         return f"cell {self.name}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from roost import concurrency, exception
 from roost.cells.cell import CallLimits, Cell, CellBus
-from roost.cells.limits import HostCalls
+from roost.cells.host_breakers import HostBreakers
 from roost.db.api import cells as cell_rows
 from roost.db.cell import services
 from roost.db.engine import Database, retried
@@ -80,7 +80,7 @@ class Cells:
     :param make_database: URL -> database
     :param make_bus: URL -> bus
     :param limits: limits of the calls to a cell's database and bus
-    :param host_calls: limits the calls to hosts
+    :param hosts: guards the calls that wait for hosts
     """
 
     def __init__(
@@ -90,13 +90,13 @@ class Cells:
         make_database: Callable[[str], Database],
         make_bus: Callable[[str], CellBus],
         limits: CallLimits = _NO_OTHER,
-        host_calls: HostCalls | None = None,
+        hosts: HostBreakers | None = None,
     ) -> None:
         self._api_database = api_database
         self._make_database = make_database
         self._make_bus = make_bus
         self._limits = limits
-        self._host_calls = host_calls
+        self._hosts = hosts
         self._lock = threading.Lock()
         self._known = _Known(at=float("-inf"), cells={})
         self._host_cells: dict[str, str] = {}
@@ -208,5 +208,5 @@ class Cells:
             self._make_database(mapping.database_url),
             bus,
             limits=self._limits,
-            host_calls=self._host_calls,
+            hosts=self._hosts,
         )

@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from roost import exception
 from roost.cells import CallLimits, Cells, Watch
-from roost.cells.limits import HostCalls
+from roost.cells.host_breakers import HostBreakers
 from roost.db.engine import Database
 from roost.external.vendor_data import VendorServices
 from roost.guestdata import Operator, vendor_data
@@ -30,12 +30,10 @@ def database(conf: cfg.ConfigOpts, group: str) -> Database:
     return Database(url, connections=conf.rpc_threads)
 
 
-def cells(
-    conf: cfg.ConfigOpts, api_database: Database, host_calls: HostCalls | None = None
-) -> Cells:
+def cells(conf: cfg.ConfigOpts, api_database: Database, hosts: HostBreakers | None = None) -> Cells:
     """Return all cells, for the API level.
 
-    :param host_calls: bounds the calls that wait for hosts
+    :param hosts: guards the calls that wait for hosts
     """
     limits = CallLimits(timeout=conf.cells.timeout, places=conf.rpc_threads)
     return Cells(
@@ -48,7 +46,7 @@ def cells(
         ),
         make_bus=lambda url: Bus(conf, url),
         limits=limits,
-        host_calls=host_calls,
+        hosts=hosts,
     )
 
 

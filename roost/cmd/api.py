@@ -23,7 +23,7 @@ from roost.api.networking.driver import Networking, load_networking
 from roost.api.policy import Policy
 from roost.api.routes import OPEN_PATHS
 from roost.cells import Cells, Watch
-from roost.cells.limits import HostCalls, HostLimits
+from roost.cells.host_breakers import HostBreakers
 from roost.cmd import _checks, _granian, _http, _options, _parts, _run, _wsgi_middleware
 from roost.cmd._daemon import Closable, Daemon
 from roost.cmd._waiting import StartupCheck
@@ -80,7 +80,7 @@ def put_together(conf: cfg.ConfigOpts, *, listens: bool = True) -> Api:
     bus = Bus(conf)
     scheduler_bus = _parts.scheduler_bus(conf, bus)
     database = _parts.database(conf, "api_database")
-    cells = _parts.cells(conf, database, host_calls(conf))
+    cells = _parts.cells(conf, database, HostBreakers(begin=admission.leave_turn))
     watch = _parts.watch(cells)
     executor = concurrency.executor(conf.api.threads)
     group = load_group(conf, binary=NAME)
@@ -118,16 +118,6 @@ def _networking(
     if not isinstance(driver, LocalNetworking):
         return driver
     return driver.with_database(database, cells, now=database.now, super_conductor=super_conductor)
-
-
-def host_calls(conf: cfg.ConfigOpts) -> HostCalls:
-    """Return the bound of requests that wait for hosts, so that others have most threads.
-
-    No project can have all the slots of one host.
-    """
-    some = conf.api.threads
-    limits = HostLimits(all=3 * some, project=max(1, some // 2), host=some)
-    return HostCalls(limits, begin=admission.leave_turn)
 
 
 def _open(scheduler_bus: Bus, watch: Watch) -> None:

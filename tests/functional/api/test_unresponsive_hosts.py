@@ -12,7 +12,7 @@ from roost import states
 from roost.api import admission
 from roost.api.app import make_app
 from roost.cells import Cells
-from roost.cells.limits import HostCalls, HostLimits
+from roost.cells.host_breakers import HostBreakers
 from roost.cmd import _http
 from roost.db.cell import services
 from roost.objects import NetworkInfo
@@ -22,8 +22,7 @@ from tests.stories.cloud import wait_until
 BUS = "fake://cell1/"
 PORT = "99999999-9999-4999-8999-999999999999"
 CROWD = 24
-PLACES = 2  # to work in: as many as hang would hold without bounds
-LIMITS = HostLimits(all=12, project=4, host=8)
+PLACES = 2  # to work in: the crowd would hold both
 CONSOLE = {"os-getConsoleOutput": {}}
 
 
@@ -46,12 +45,10 @@ def hanging(world):
 
 @pytest.fixture
 def served(world):
-    """The API behind a real server; where it is, and who waits for hosts."""
+    """Return the address of the API behind a real server."""
     by_url = {database.url: database for database in world.databases.values()}
-    calls = HostCalls(LIMITS, begin=admission.leave_turn)
-    cells = Cells(
-        world.api_db, make_database=by_url.get, make_bus=world.buses.get, host_calls=calls
-    )
+    hosts = HostBreakers(begin=admission.leave_turn)
+    cells = Cells(world.api_db, make_database=by_url.get, make_bus=world.buses.get, hosts=hosts)
     app = admission.Admission(
         make_app(dataclasses.replace(world.parts, cells=cells)),
         at_once=PLACES,
@@ -61,24 +58,23 @@ def served(world):
     )
     http = _http.ThreadedHttp(app, host="127.0.0.1", port=0, threads=100)
     http.start()
-    yield f"http://127.0.0.1:{http.port}/v2.1", calls
+    yield f"http://127.0.0.1:{http.port}/v2.1"
     http.stop()
     http.wait()
     cells.close()
 
 
-def test_a_host_that_hangs_keeps_nobody_else_waiting(served, server, hanging):
-    url, calls = served
-    path, headers = f"{url}/servers/{server.uuid}/action", {"X-Auth-Token": "alice:project"}
+def test_a_host_that_hangs_keeps_nobody_else_waiting(world, served, server, hanging):
+    path, headers = f"{served}/servers/{server.uuid}/action", {"X-Auth-Token": "alice:project"}
 
     def look(_turn):
         return requests.post(path, json=CONSOLE, headers=headers, timeout=90).status_code
 
     with futures.ThreadPoolExecutor(CROWD) as crowd:
         looking = [crowd.submit(look, turn) for turn in range(CROWD)]
-        wait_until(lambda: calls.under_way == LIMITS.project, "waiting")
+        wait_until(lambda: len(world.buses[BUS].sent) == CROWD, "waiting")
         for who in ("bob:other", "alice:project"):
-            listed = requests.get(f"{url}/servers", headers={"X-Auth-Token": who}, timeout=30)
+            listed = requests.get(f"{served}/servers", headers={"X-Auth-Token": who}, timeout=30)
             assert listed.status_code == 200
         hanging.set()
         told = sorted(one.result(90) for one in looking)
@@ -100,7 +96,7 @@ WAITING = pytest.mark.parametrize(
 
 @WAITING
 def test_a_host_that_does_not_answer_is_not_waited_for(world, server, method, path, body):
-    world.parts.cells.get(CELL1)._bus._host_calls = HostCalls(LIMITS)
+    world.parts.cells.get(CELL1)._bus._hosts = HostBreakers()
     hung = world.buses[BUS].answers
     hung |= dict.fromkeys([*hung, "detach_interface"], messaging.MessagingTimeout())
     version = "2.8" if path == "remote-consoles" else "2.1"
