@@ -2,9 +2,9 @@
 
 Without it a worker accepts a whole flood: every request waits longer and longer, until clients time
 out and retry. With it a worker has a fixed number of slots. A request that finds no free slot is
-refused at once with 503; a request of a project that has used its share of slots, with 429. Waiting
-requests are served round-robin by project, so a flood of one project delays the requests of others
-by no more than the time of one request.
+refused at once with 503; a request of a project that has used its share of slots, with 429. A
+project has no more than its share of the threads, either, so a flood of one does not delay the
+requests of others.
 
 A request with an unknown token is queued twice: first to identify its project, which bounds the
 number of simultaneous requests to Keystone, then to be served. Client addresses do not count:
@@ -16,18 +16,16 @@ behind a proxy all requests have the same one. Slow connections are left to the 
 import collections
 import contextlib
 import contextvars
-import functools
 import logging
 import threading
 import time
 import uuid
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from roost.api import faults
 from roost.api.middleware import REQUEST_ID_HEADERS
-from roost.concurrency_limit import ConcurrencyLimit
-from roost.concurrency_limit import Refused as Full
 
 LOG = logging.getLogger(__name__)
 PATIENCE: Final = 30.0  # seconds that a request may queue; clients time out after 60
@@ -54,9 +52,7 @@ def threads(at_once: int, waiting: int) -> int:
     return at_once + waiting + _REFUSERS
 
 
-_TURN: contextvars.ContextVar[Callable[[], None] | None] = contextvars.ContextVar(
-    "_TURN", default=None
-)
+_TURN = contextvars.ContextVar[Callable[[], None]]("_TURN", default=lambda: None)
 
 
 def leave_turn() -> None:
@@ -64,10 +60,7 @@ def leave_turn() -> None:
 
     It keeps its slot.
     """
-    leave = _TURN.get()
-    if leave is not None:
-        _TURN.set(None)
-        leave()
+    _TURN.get()()  # again: without effect
 
 
 class CallerLookup(Protocol):
@@ -84,54 +77,6 @@ class CallerLookup(Protocol):
         """Identify the caller of a request; None: it will be refused, at no cost."""
 
 
-class FairQueue:
-    """Lets ``at_once`` requests run at a time; others wait, round-robin by caller."""
-
-    def __init__(self, at_once: int) -> None:
-        self._free = at_once
-        self._lock = threading.Lock()
-        self._waiting: dict[str, collections.deque[threading.Event]] = {}
-
-    @property
-    def waiting(self) -> int:
-        """Return how many requests wait now."""
-        with self._lock:
-            return sum(len(turns) for turns in self._waiting.values())
-
-    def take(self, caller: str, *, patience: float) -> bool:
-        """Wait for a turn; False: none within ``patience`` seconds."""
-        with self._lock:
-            if self._free:
-                self._free -= 1
-                return True
-            turn = threading.Event()
-            self._waiting.setdefault(caller, collections.deque()).append(turn)
-        return turn.wait(patience) or not self._withdraw(caller, turn)
-
-    def give_back(self) -> None:
-        """Give the turn to the next request: that of the caller served longest ago."""
-        with self._lock:
-            if not self._waiting:
-                self._free += 1
-                return
-            caller = next(iter(self._waiting))
-            turns = self._waiting.pop(caller)
-            turns.popleft().set()
-            if turns:
-                self._waiting[caller] = turns  # behind all others
-
-    def _withdraw(self, caller: str, turn: threading.Event) -> bool:
-        """Stop waiting; False: the turn has just been granted."""
-        with self._lock:
-            if turn.is_set():
-                return False
-            turns = self._waiting[caller]
-            turns.remove(turn)
-            if not turns:
-                del self._waiting[caller]
-            return True
-
-
 class _Refused(Exception):
     """There is no slot for a request, or no turn in time."""
 
@@ -140,13 +85,77 @@ class _Refused(Exception):
         self.status = status
 
 
+class _Slots:
+    """Slots for ``most`` requests; a caller has a share of those that others do not use."""
+
+    def __init__(self, most: int, share: float) -> None:
+        self._most = most
+        self._share = share
+        self._lock = threading.Lock()
+        self._of: collections.Counter[str] = collections.Counter()
+
+    @property
+    def taken(self) -> int:
+        return self._of.total()
+
+    @contextlib.contextmanager
+    def slot(self, caller: str) -> Iterator[None]:
+        """Take a slot for the block.
+
+        :raises _Refused: when there is none
+        """
+        with self._lock:
+            taken, own = self.taken, self._of[caller]
+            if own >= _share(self._share, self._most - (taken - own), caller):
+                raise _Refused(503 if caller == UNKNOWN else 429)
+            if taken >= self._most:
+                raise _Refused(503)
+            self._of[caller] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._of[caller] -= 1
+                if not self._of[caller]:
+                    del self._of[caller]
+
+
+class _Turns:
+    """Lets ``at_once`` requests run at a time, and ``most`` of one caller; others wait."""
+
+    def __init__(self, at_once: int, most: int) -> None:
+        self._all = threading.Semaphore(at_once)
+        self._most = most
+        self._of_callers = weakref.WeakValueDictionary[str, threading.Semaphore]()
+
+    @contextlib.contextmanager
+    def turn(self, caller: str, *, patience: float) -> Iterator[None]:
+        """Wait for a turn, which the block may end early by :func:`leave_turn`.
+
+        :raises _Refused: when there is none within ``patience`` seconds
+        """
+        until = time.monotonic() + patience
+        own = self._of_callers.setdefault(caller, threading.Semaphore(self._most))
+        with contextlib.ExitStack() as turn:
+            for semaphore in (own, self._all):
+                if not semaphore.acquire(timeout=max(0.0, until - time.monotonic())):
+                    raise _Refused(503)
+                turn.callback(semaphore.release)
+            token = _TURN.set(turn.close)
+            try:
+                yield
+            finally:
+                _TURN.reset(token)
+
+
 class Admission:
     """WSGI middleware that limits and queues requests.
 
     :param at_once: requests served at a time, and unknown tokens checked at a time
     :param waiting: requests that may wait
     :param share: the part of the slots not used by others that one caller may have: where one
-        project has half of all, a second gets a quarter, and a few never have all
+        project has half of all, a second gets a quarter, and a few never have all; and its part of
+        the threads
     :param callers: identifies the callers of requests
     """
 
@@ -161,9 +170,9 @@ class Admission:
         patience: float = PATIENCE,
     ) -> None:
         self._app = app
-        self._turns = FairQueue(at_once)
-        self._questions = FairQueue(at_once)
-        self._places = ConcurrencyLimit[str](at_once + waiting, functools.partial(_share, share))
+        self._turns = _Turns(at_once, _share(share, at_once))
+        self._questions = _Turns(at_once, at_once)
+        self._slots = _Slots(at_once + waiting, share)
         self._callers = callers
         self._patience = patience
         self._refusals = _RefusalLog()
@@ -171,18 +180,16 @@ class Admission:
     @property
     def present(self) -> int:
         """Return how many requests have a slot now, served or waiting."""
-        return self._places.taken
-
-    @property
-    def waiting(self) -> int:
-        """Return how many of them are waiting."""
-        return self._turns.waiting + self._questions.waiting
+        return self._slots.taken
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         try:
             caller = self._callers.caller(environ)
             if caller == UNKNOWN:
-                with self._place(UNKNOWN), self._turn(self._questions, UNKNOWN):
+                with (
+                    self._slots.slot(UNKNOWN),
+                    self._questions.turn(UNKNOWN, patience=self._patience),
+                ):
                     caller = self._callers.identify(environ)
             if caller is None:
                 return self._app(environ, start_response)
@@ -196,37 +203,15 @@ class Admission:
     ) -> Iterable[bytes]:
         """Return the answer; a streamed one keeps its slot until it is closed."""
         with contextlib.ExitStack() as place:
-            place.enter_context(self._place(caller))
-            with self._turn(self._turns, caller):
+            place.enter_context(self._slots.slot(caller))
+            with self._turns.turn(caller, patience=self._patience):
                 pieces = self._app(environ, start_response)
             if isinstance(pieces, list):
                 return pieces
             return _Sent(pieces, place.pop_all())
 
-    @contextlib.contextmanager
-    def _place(self, caller: str) -> Iterator[None]:
-        full = self._places.take(caller)
-        if full:
-            own_doing = full is Full.SHARE and caller != UNKNOWN
-            raise _Refused(429 if own_doing else 503)
-        try:
-            yield
-        finally:
-            self._places.give_back(caller)
 
-    @contextlib.contextmanager
-    def _turn(self, turns: FairQueue, caller: str) -> Iterator[None]:
-        if not turns.take(caller, patience=self._patience):
-            raise _Refused(503)
-        token = _TURN.set(turns.give_back)
-        try:
-            yield
-        finally:
-            leave_turn()
-            _TURN.reset(token)
-
-
-def _share(share: float, left: int, caller: str) -> int:
+def _share(share: float, left: int, caller: str = "") -> int:
     """Return how many of the slots not used by others a caller may have."""
     return max(1, int(left * (UNKNOWN_SHARE if caller == UNKNOWN else share)))
 

@@ -27,7 +27,8 @@ OPTIONS = [
         max=1.0,
         help="The part of a worker's slots (threads + max_waiting) that one project may have, of"
         " those that others do not use. Further requests are refused (429, Retry-After), so that"
-        " a flood of a few projects does not block the others. 1: all, for a single project.",
+        " a flood of a few projects does not block the others. It is its part of the threads, too."
+        " 1: all, for a single project.",
     ),
     cfg.IntOpt(
         "max_request_body_size",

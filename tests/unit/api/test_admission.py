@@ -1,14 +1,14 @@
 """How many requests are worked on, how many wait, who waits for whom, and what is refused."""
 
-import functools
 import json
 import logging
 import threading
+import time
 from concurrent import futures
 
 import pytest
 
-from roost.api.admission import UNKNOWN, Admission, FairQueue
+from roost.api.admission import UNKNOWN, Admission
 from roost.api.middleware import NoAuth
 from tests.stories.cloud import wait_until
 
@@ -107,18 +107,14 @@ def ask(admission, caller="a", **environ):
 
 
 def begin(admission, work, pool, *callers):
-    """Ask one after the other, each once the one before works or waits."""
+    """Ask one after the other, each once the one before works or waits; the first works."""
     asked = []
     for caller in callers:
         asked.append(pool.submit(ask, admission, caller))
         wait_until(
-            functools.partial(_settled, admission, work, len(asked)), "the request works or waits"
+            lambda: admission.present == len(asked) and work.served, "the request works or waits"
         )
     return asked
-
-
-def _settled(admission, work, asked):
-    return admission.present == asked == len(work.served) + admission.waiting
 
 
 def statuses(asked):
@@ -128,18 +124,23 @@ def statuses(asked):
 def test_no_more_are_worked_on_than_there_are_turns(admission_of, work, pool):
     admission = admission_of(at_once=2)
     asked = begin(admission, work, pool, "a", "b", "c")
-    assert (work.served, admission.waiting) == (["a", "b"], 1)
-    work.go_on(3)
+    wait_until(lambda: len(work.served) == 2, "two work")
+    time.sleep(0.05)  # the third waits
+    assert len(work.served) == 2
+    work.go_on()
+    wait_until(lambda: len(work.served) == 3, "the third works")
+    work.go_on(2)
     assert statuses(asked) == [200, 200, 200]
     assert admission.present == 0
 
 
-def test_those_who_wait_are_served_in_turn_by_caller(admission_of, work, pool):
-    admission = admission_of(waiting=8)
-    asked = begin(admission, work, pool, "flood", "flood", "flood", "flood", "b", "c", "b")
-    work.go_on(len(asked))
-    assert statuses(asked) == [200] * 7
-    assert work.served == ["flood", "flood", "b", "c", "flood", "b", "flood"]
+def test_one_that_floods_leaves_turns_to_others(admission_of, work, pool):
+    admission = admission_of(at_once=4, waiting=12, share=0.5)
+    asked = begin(admission, work, pool, *["flood"] * 6, "b", "c")
+    wait_until(lambda: len(work.served) == 4, "the others work")
+    assert sorted(work.served) == ["b", "c", "flood", "flood"]
+    work.open()
+    assert statuses(asked) == [200] * 8
 
 
 def test_who_comes_when_all_places_are_taken_is_told_at_once_to_come_back(admission_of, work, pool):
@@ -185,7 +186,7 @@ def test_who_waited_long_enough_is_told_to_come_back(admission_of, work, pool):
     admission = admission_of(patience=0.05)
     asked = begin(admission, work, pool, "a")
     assert ask(admission, "b")[0] == 503
-    assert (admission.present, admission.waiting) == (1, 0)
+    assert admission.present == 1
     work.open()
     assert statuses(asked) == [200]
 
@@ -250,19 +251,7 @@ def test_many_at_once_leave_nothing_behind(admission_of, work):
     with futures.ThreadPoolExecutor(32) as crowd:
         asked = [crowd.submit(ask, admission, f"caller {n % 5}") for n in range(500)]
         assert set(statuses(asked)) == {200}
-    assert (admission.present, admission.waiting) == (0, 0)
-
-
-def test_a_turn_is_handed_on_to_who_waits(pool):
-    turns = FairQueue(2)
-    assert turns.take("a", patience=0)
-    assert turns.take("a", patience=0)
-    waiting = [pool.submit(turns.take, caller, patience=60) for caller in "ba"]
-    wait_until(lambda: turns.waiting == 2, "both wait")
-    turns.give_back()
-    turns.give_back()
-    assert [one.result(timeout=10) for one in waiting] == [True, True]
-    assert not turns.take("c", patience=0)
+    assert admission.present == 0
 
 
 @pytest.mark.parametrize(
