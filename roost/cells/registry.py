@@ -1,18 +1,13 @@
-"""All cells, by the mappings in the API database; and the watch that probes them.
-
-The watch probes each cell periodically, so that no request is the first to wait for an unavailable
-one.
-"""
+"""All cells, by the mappings in the API database."""
 
 import contextlib
 import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
-from roost import concurrency, exception
+from roost import exception
 from roost.cells.cell import CallLimits, Cell, CellBus
 from roost.cells.host_breakers import HostBreakers
 from roost.db.api import cells as cell_rows
@@ -21,47 +16,7 @@ from roost.db.engine import Database, retried
 from roost.objects import CellMapping
 from roost.objects.mapping import CELL0_UUID
 
-if TYPE_CHECKING:
-    from concurrent import futures
-
 LOG = logging.getLogger(__name__)
-
-
-class Watch:
-    """Probes every cell, each in a thread of its own.
-
-    :param cells: returns all cells
-    :param interval: seconds between two probes
-    """
-
-    def __init__(self, cells: Callable[[], Sequence[Cell]], *, interval: float = 5.0) -> None:
-        self._cells = cells
-        self._interval = interval
-        self._stopping = threading.Event()
-        self._probing: dict[str, futures.Future[Any]] = {}
-
-    def start(self) -> None:
-        """Probe until :meth:`close`, in a thread."""
-        concurrency.abandonable(self._run, name="roost-cells")
-
-    def close(self) -> None:
-        self._stopping.set()
-
-    def probe(self) -> None:
-        """Start a probe of every cell without one under way; return at once."""
-        for cell in self._cells():
-            waited_for = self._probing.get(cell.uuid)
-            if waited_for is None or waited_for.done():
-                self._probing[cell.uuid] = concurrency.abandonable(cell.probe, name="roost-probe")
-
-    def _run(self) -> None:
-        while not self._stopping.wait(self._interval):
-            try:
-                self.probe()
-            except exception.Unavailable as error:
-                LOG.debug("the cell mappings cannot be read: %s", error.message)
-            except Exception:
-                LOG.exception("the cells cannot be probed")
 
 
 REMEMBERED = 10.0  # seconds that mappings are cached
@@ -180,6 +135,11 @@ class Cells:
     def _map_host(self, host: str, cell_uuid: str) -> None:
         with self._api_database.begin() as session:
             cell_rows.map_host(session, host, cell_uuid)
+
+    def probe(self) -> None:
+        """Probe each cell, so that a request seldom is the first to wait for an unavailable one."""
+        for cell in self.all():
+            cell.probe()
 
     def close(self) -> None:
         for cell in self._known.cells.values():

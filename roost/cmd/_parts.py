@@ -7,8 +7,9 @@ from typing import Final
 from oslo_config import cfg
 
 from roost import exception
-from roost.cells import CallLimits, Cells, Watch
+from roost.cells import CallLimits, Cells
 from roost.cells.host_breakers import HostBreakers
+from roost.cmd._daemon import Periodic
 from roost.db.engine import Database
 from roost.external.vendor_data import VendorServices
 from roost.guestdata import Operator, vendor_data
@@ -16,6 +17,7 @@ from roost.guestdata.vendor_data import Vendors
 from roost.rpc.transport import Bus
 
 _STATIC: Final = "StaticJSON"
+_PROBES: Final = 5.0  # seconds between two probes of all cells
 _DYNAMIC: Final = "DynamicJSON"
 
 
@@ -50,9 +52,9 @@ def cells(conf: cfg.ConfigOpts, api_database: Database, hosts: HostBreakers | No
     )
 
 
-def watch(cells: Cells) -> Watch:
-    """Return the watch on all cells, not started."""
-    return Watch(cells.all)
+def watch(cells: Cells) -> Periodic:
+    """Return the task that probes all cells."""
+    return Periodic(_PROBES, cells.probe, "cells")
 
 
 def scheduler_bus(conf: cfg.ConfigOpts, own: Bus) -> Bus:

@@ -22,10 +22,10 @@ from roost.api.middleware import Authentication, NoAuth
 from roost.api.networking.driver import Networking, load_networking
 from roost.api.policy import Policy
 from roost.api.routes import OPEN_PATHS
-from roost.cells import Cells, Watch
+from roost.cells import Cells
 from roost.cells.host_breakers import HostBreakers
 from roost.cmd import _checks, _granian, _http, _options, _parts, _run, _wsgi_middleware
-from roost.cmd._daemon import Closable, Daemon
+from roost.cmd._daemon import Closable, Daemon, Periodic
 from roost.cmd._waiting import StartupCheck
 from roost.db.engine import Database
 from roost.hardware import pci_aliases
@@ -49,7 +49,7 @@ class Api:
     app: admission.Wsgi
     checks: Sequence[StartupCheck]
     open: Callable[[], None]
-    stop: Callable[[], None]
+    stop: Sequence[Callable[[], None]]
     closing: Sequence[Closable]
 
 
@@ -67,7 +67,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         checks=api.checks,
         on_start=[StartupCheck("the reply queues", api.open)],
         servers=[server],
-        on_stop=[api.stop],
+        on_stop=api.stop,
         closing=api.closing,
     )
 
@@ -106,8 +106,8 @@ def put_together(conf: cfg.ConfigOpts, *, listens: bool = True) -> Api:
         app=_wsgi_middleware.surrounded(conf, _gate(conf, parts)),
         checks=[_checks.schema(database, migrations.API)],
         open=functools.partial(_open, scheduler_bus, watch),
-        stop=executor.shutdown,
-        closing=[watch, cells, group, scheduler_bus, bus, database],
+        stop=[watch.stop, executor.shutdown],
+        closing=[cells, group, scheduler_bus, bus, database],
     )
 
 
@@ -120,7 +120,7 @@ def _networking(
     return driver.with_database(database, cells, now=database.now, super_conductor=super_conductor)
 
 
-def _open(scheduler_bus: Bus, watch: Watch) -> None:
+def _open(scheduler_bus: Bus, watch: Periodic) -> None:
     scheduler_bus.expect_replies()
     watch.start()
 

@@ -40,7 +40,6 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     scheduler_bus = _parts.scheduler_bus(conf, bus)
     database = _parts.database(conf, "api_database")
     cells = _parts.cells(conf, database)
-    watch = _parts.watch(cells)
     scheduler = SchedulerClient(scheduler_bus)
     groups = (
         GroupCopies(database, cells) if conf.network.driver in security_groups.DRIVERS else None
@@ -61,16 +60,16 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         checks=[_checks.schema(database, migrations.API), _checks.broker(conf, None)],
         on_start=[
             StartupCheck("the reply queue of the scheduler bus", scheduler_bus.expect_replies),
-            StartupCheck("the watch on the cells", watch.start),
         ],
         servers=[RpcServer(bus, SuperConductor, manager, name=conf.host, threads=conf.rpc_threads)],
         periodics=[
+            _parts.watch(cells),
             Periodic(lambda: conf.conductor.sweep_interval, sweeper.sweep, "sweeper"),
             Periodic(snapshots.pause, snapshots.send, "snapshots"),
             *purge(conf, database, cells),
             *([] if groups is None else [Periodic(COMPARE, groups.compare, "security groups")]),
         ],
-        closing=[watch, cells, scheduler_bus, bus, database],
+        closing=[cells, scheduler_bus, bus, database],
     )
 
 

@@ -35,6 +35,14 @@ def test_a_host_that_is_not_mapped_yet_is_searched_in_the_cells_and_mapped(world
             world.cells.search(no_compute)
 
 
+def test_a_cell_that_does_not_answer_a_probe_is_known_to_be_away(world):
+    world.cells.probe()
+    assert world.cells.unavailable() == []
+    world.buses["fake://cell2/"].away = True
+    world.cells.probe()
+    assert [cell.uuid for cell in world.cells.unavailable()] == [CELL2]
+
+
 def test_an_instance_that_somebody_else_ends_meanwhile_is_gone(world, monkeypatch):
     _request, (uuid,) = made = world.build_request()
     world.build(made)
