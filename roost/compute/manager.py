@@ -61,7 +61,6 @@ class ComputeManager:
     :param door: the listener for consoles; None: one on loopback
     :param resumes: whether guests that ran are started again after a reboot of the node
     :param state: the identity of the state path; None: any
-    :param most_lost: limit of servers per hour set to ERROR because their guests are missing
     """
 
     def __init__(
@@ -78,7 +77,6 @@ class ComputeManager:
         door: ConsoleListener | None = None,
         resumes: bool = False,
         state: HostIdentity | None = None,
-        most_lost: int = 3,
     ) -> None:
         self._host = host
         self._availability_zone = availability_zone
@@ -106,7 +104,6 @@ class ComputeManager:
             locks=self._locks,
             is_building=self._builds.has,
             resumes=resumes,
-            most_lost=most_lost,
         )
         self._healer = NetworkHealer(host, locks=self._locks, is_building=self._builds.has)
         self._news = external_events.News(
@@ -383,8 +380,8 @@ class ComputeManager:
     def list_guests(self, context: RequestContext) -> list[str]:
         return self._host.virt.list_guests()
 
-    def reconcile_guests(self, context: RequestContext, *, abandon: bool = False) -> None:
-        self._reconciler.run(abandon=abandon)
+    def reconcile_guests(self, context: RequestContext) -> None:
+        self._reconciler.run()
 
     def _look_later(self, instance_uuid: str, key: Hashable, look: Callable[[], object]) -> None:
         self._tasks.put(instance_uuid, look, executor=self._executors.ends, key=key)

@@ -14,7 +14,7 @@ import dataclasses
 import logging
 import queue
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from roost import exception, states
@@ -27,7 +27,6 @@ from roost.compute.reconcile_rules import (
     GuestDecision,
     decide,
     is_unnoted,
-    must_have_guest,
 )
 from roost.compute.virt.cold_migration import MovesGuests
 from roost.compute.virt.driver import Guest
@@ -36,45 +35,7 @@ from roost.objects import HostFinding, InstanceActionEvent, InstanceLocation
 from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE
 
 LOG = logging.getLogger(__name__)
-_LOSSES_OF: Final = 3600.0  # seconds
 _GONE: Final = (DELETED, ELSEWHERE, NOWHERE)
-
-
-class Losses:
-    """Limits how many servers are set to ERROR because their guests are missing.
-
-    :param most: limit per hour
-    :param clock: monotonic seconds
-    :ivar missing: number of missing guests in the last full comparison
-    """
-
-    def __init__(self, most: int, *, clock: Callable[[], float]) -> None:
-        self.missing = 0
-        self._most = most
-        self._clock = clock
-        self._at: collections.deque[float] = collections.deque(maxlen=most + 1)
-        self._all = False
-
-    @property
-    def may_be(self) -> bool:
-        """Whether a server may be set to ERROR now."""
-        latest = sum(self._clock() - at < _LOSSES_OF for at in self._at)
-        return self._all or latest + max(1, self.missing) <= self._most
-
-    def note(self) -> None:
-        """Count a server that was set to ERROR."""
-        self.missing = max(0, self.missing - 1)
-        if not self._all:
-            self._at.append(self._clock())
-
-    @contextlib.contextmanager
-    def allowed(self, *, abandon: bool) -> Iterator[None]:
-        """Lift the limit during the block, if an operator requests it."""
-        self._all = abandon
-        try:
-            yield
-        finally:
-            self._all = False
 
 
 class Reconciler:
@@ -83,8 +44,6 @@ class Reconciler:
     :param locks: held while a thread works on an instance
     :param is_building: whether a build of an instance is under way or queued
     :param resumes: whether guests that ran are started again after a reboot of the node
-    :param most_lost: limit of servers per hour set to ERROR because their guests are missing; if
-        more are missing, the fault may be the host's, and all of them wait for an operator
     """
 
     def __init__(
@@ -94,27 +53,24 @@ class Reconciler:
         locks: Locks,
         is_building: Callable[[str], bool],
         resumes: bool = False,
-        most_lost: int = 3,
     ) -> None:
         self._host = host
         self._locks = locks
         self._is_building = is_building
         self._resumes = resumes
-        self._losses = Losses(most_lost, clock=host.leases.clock)
         self._one_at_a_time = threading.Lock()
         self._reported: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._left: dict[str, str] = {}
         self._unfinished: set[str] = set()  # guests of builds that have not ended
         self.counts: collections.Counter[Correction] = collections.Counter()
 
-    def run(self, *, abandon: bool = False) -> None:
+    def run(self) -> None:
         """Compare all guests and rows once; any thread may call it.
 
-        :param abandon: set all servers without guests to ERROR, however many these are
         :raises roost.exception.Unavailable: when the cell does not answer; the next run compares
             the rest
         """
-        with self._one_at_a_time, self._losses.allowed(abandon=abandon):
+        with self._one_at_a_time:
             self._compare(admin_context())
 
     def hear(self, uuid: str | None) -> None:
@@ -158,13 +114,10 @@ class Reconciler:
         rows = self._ask(context, guests, and_others_here=True)
         uuids = {*guests, *(row.instance_uuid for row in rows)}
         self._left = {uuid: why for uuid, why in self._left.items() if uuid in uuids}
-        self._losses.missing = sum(
-            must_have_guest(row) for row in rows if row.instance_uuid not in guests
-        )
         for row in rows:
             guest = guests.get(row.instance_uuid)
             self._note(guest, row)
-            decision = self._judge(guest, row)
+            decision = decide(guest, row, resumes=self._resumes)
             if self._is_news(row.instance_uuid, decision) or is_unnoted(guest, row):
                 self._look_again(context, row.instance_uuid)
         self._discard_leftovers(context, {*guests})
@@ -239,20 +192,13 @@ class Reconciler:
         else:
             self._unfinished.discard(uuid)
 
-    def _judge(self, guest: Guest | None, row: InstanceLocation) -> GuestDecision | None:
-        decision = decide(guest, row, resumes=self._resumes)
-        if decision is None or decision.correction is not Correction.GIVE_UP or self._losses.may_be:
-            return decision
-        why = f"{decision.why}, and so are others: see roost-manage cell give-up-missing"
-        return GuestDecision(Correction.MISS, why)
-
     def _is_news(self, uuid: str, decision: GuestDecision | None) -> bool:
         """Return whether to act on a difference; one that is left alone is reported only once."""
         if decision is None:
             self._left.pop(uuid, None)
             return False
-        waits = decision.correction in (Correction.LEAVE, Correction.MISS)
-        return not waits or self._left.get(uuid) != decision.why
+        stays = decision.correction is Correction.LEAVE
+        return not stays or self._left.get(uuid) != decision.why
 
     def _look_again(self, context: RequestContext, uuid: str) -> None:
         """Judge once more under the instance's lock, and act."""
@@ -266,7 +212,7 @@ class Reconciler:
                 self._note(guest, row)
                 if is_unnoted(guest, row):
                     self._host.note_announced(uuid)
-                decision = self._judge(guest, row)
+                decision = decide(guest, row, resumes=self._resumes)
                 if decision is not None and self._is_news(uuid, decision):
                     self._correct(context, guest, row, decision)
 
@@ -300,7 +246,7 @@ class Reconciler:
         if decision.correction is Correction.DESTROY:
             self._host.destroy(uuid)
             self._host.tracker.forget(uuid)
-        elif decision.correction in (Correction.LEAVE, Correction.MISS):
+        elif decision.correction is Correction.LEAVE:
             self._left[uuid] = decision.why
         elif decision.correction is Correction.STOP and guest is not None:
             self._host.virt.power_off(uuid)
@@ -309,8 +255,6 @@ class Reconciler:
             self._start(context, guest, row, decision.why)
         else:
             self._report(context, row, guest, decision.why)
-            if decision.correction is Correction.GIVE_UP:
-                self._losses.note()
 
     def _start(
         self, context: RequestContext, guest: Guest, row: InstanceLocation, why: str

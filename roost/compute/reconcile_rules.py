@@ -28,7 +28,6 @@ class Correction(enum.Enum):
     FOLLOW = "power_followed"
     STOP = "stopped_again"
     START = "started_again"
-    MISS = "instance_missing"
     FIND = "guest_found"
 
 

@@ -154,12 +154,10 @@ class Compute(interface.Interface):
     def list_guests(self, context: RequestContext) -> list[str]:
         """Return the uuids of the hypervisor's guests, running or not."""
 
-    @interface.call(since="1.0", added={"abandon": "1.3"})
-    def reconcile_guests(self, context: RequestContext, *, abandon: bool = False) -> None:
+    @interface.call(since="1.0")
+    def reconcile_guests(self, context: RequestContext) -> None:
         """Reconcile the hypervisor's guests with the cell's rows now.
 
         The host does the same periodically. It destroys a guest only if it can prove that the
         guest is its own leftover.
-
-        :param abandon: also give up all servers without guests, however many
         """

@@ -298,27 +298,3 @@ def test_databases_that_are_put_back_together_cost_nobody_a_guest(site):
     site.end_guest(new)
     site.end(gone)
     site.is_whole(kept)
-
-
-def test_many_guests_that_are_gone_are_given_up_at_an_operators_word(site):
-    cloud = site.cloud
-    servers = cloud.boot(count=8)
-    cloud.wait(servers, "ACTIVE")
-    homes = {uuid: home for uuid, (home,) in site.guests().items()}
-    host = max(cloud.plan.all_hosts, key=[*homes.values()].count)
-    gone = [uuid for uuid in homes if homes[uuid] == host]
-    assert len(gone) > 3
-    cloud.rig.kill(host)
-    for uuid in gone:
-        guest_file(cloud, host, uuid).unlink()
-    cloud.rig.start_daemon(host)
-    missing = {"instances without guest": len(gone)}
-    wait_until(lambda: cloud.audit_now() == missing, "the host to look")
-    assert {cloud.show(uuid)["status"] for uuid in servers} == {"ACTIVE"}
-    site.manage("cell", "give-up-missing", host)
-    for uuid in gone:
-        site.becomes(uuid, "ERROR")
-    assert {cloud.show(uuid)["status"] for uuid in {*servers} - {*gone}} == {"ACTIVE"}
-    for uuid in servers:
-        site.end(uuid)
-    assert cloud.audit() == {}

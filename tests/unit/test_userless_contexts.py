@@ -20,7 +20,6 @@ ALLOWED = {
     "cells/security_groups.py": "tells hosts that security groups changed: they ask by themselves",
     "cmd/cell_conductor.py": _ITSELF,
     "cmd/manage/cell.py": _OPERATOR,
-    "cmd/manage/cell_hosts.py": _OPERATOR,
     "cmd/manage/deployment.py": _OPERATOR,
     "cmd/manage/host_removal.py": _OPERATOR,
     "cmd/manage/image.py": _OPERATOR,

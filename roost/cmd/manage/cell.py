@@ -214,7 +214,6 @@ cell.add_command(cell_hosts.list_hosts)
 cell.add_command(remove_host)
 cell.add_command(cell_verify.verify)
 cell.add_command(cell_hosts.replace_host)
-cell.add_command(cell_hosts.give_up_missing)
 
 
 def _add(deployment: Deployment, mapping: CellMapping) -> None:

@@ -1,7 +1,7 @@
 """``roost-manage cell``: the mapping of hosts to cells, and the replacement of hosts.
 
-``discover-hosts`` and ``list-hosts`` map and list them. ``replace-host`` and ``give-up-missing``
-are for a host whose machine or state path was replaced, or whose guests are missing.
+``discover-hosts`` and ``list-hosts`` map and list them. ``replace-host`` is for a host whose
+machine or state path was replaced.
 """
 
 import click
@@ -10,7 +10,6 @@ from roost import exception
 from roost.cells import Cell
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_done, show_rows, warn
-from roost.context import admin_context
 from roost.db.api import cells
 from roost.db.cell import services
 from roost.db.engine import Database
@@ -106,20 +105,4 @@ def replace_host(deployment: Deployment, *, host: str, force: bool, as_json: boo
     if not cell.database.write(services.forget_state, host, binary=COMPUTE):
         raise exception.NotFound(f"no {COMPUTE} of {host} has ever reported to its cell")
     done = f"the next {COMPUTE} that reports as {host} becomes that host"
-    show_done(done, {"host": host, "cell": cell.name}, as_json=as_json)
-
-
-@click.command("give-up-missing")
-@click.argument("host")
-@json_option
-@pass_deployment
-def give_up_missing(deployment: Deployment, *, host: str, as_json: bool) -> None:
-    """Set all servers of a host whose guests are missing to ERROR, however many these are.
-
-    If more than three go missing within an hour, they wait for this command. A guest that is found
-    again later restores the state of its server.
-    """
-    cell = deployment.cells.of_host(host)
-    cell.compute.on(host).reconcile_guests(admin_context(), abandon=True)
-    done = f"{host} has given up the servers whose guests are missing"
     show_done(done, {"host": host, "cell": cell.name}, as_json=as_json)
