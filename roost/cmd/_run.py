@@ -8,11 +8,9 @@ directly because a reload by oslo.service replaces the worker, while ours goes o
 eventlet they are oslo.service's. Workers share the memory of everything loaded before the fork.
 """
 
-import contextlib
 import functools
 import gc
 import logging
-import mmap
 import os
 import signal
 import socket
@@ -89,7 +87,7 @@ MakeDaemon = Callable[[cfg.ConfigOpts], Daemon]
 
 
 def run(conf: cfg.ConfigOpts, make_daemon: MakeDaemon, *, workers: int | None = None) -> NoReturn:
-    """Run until SIGTERM, then exit: with 0, or with 1 when the daemon was abandoned.
+    """Run until SIGTERM, or until the daemon is abandoned, then exit.
 
     The daemon is created once here, so that invalid options are reported at once and by name, and
     again in each worker, because nothing may be shared across a fork.
@@ -112,23 +110,6 @@ def grace(conf: cfg.ConfigOpts) -> float | None:
     return seconds * 0.8 if seconds else None
 
 
-class _Outcome:
-    """Whether the daemon was abandoned; a worker sets it, its parent exits with the status."""
-
-    def __init__(self) -> None:
-        self._shared = mmap.mmap(-1, 1)  # forks share it
-
-    @property
-    def status(self) -> int:
-        """The exit status of the process."""
-        return self._shared[0]
-
-    def abandon(self, pid: int) -> None:
-        """End a process, with the exit status 1."""
-        self._shared[0] = 1
-        os.kill(pid, signal.SIGTERM)
-
-
 def _mutate(conf: cfg.ConfigOpts) -> None:
     """Read the files again; oslo.config warns of changes that require a restart."""
     conf.mutate_config_files()
@@ -140,11 +121,9 @@ def _threaded(
     oslo_config_glue.register_opts(conf)
     manager = cotyledon.ServiceManager(graceful_shutdown_timeout=conf.graceful_shutdown_timeout)
     manager.register_hooks(on_terminate=systemd.stopping, on_reload=lambda: _mutate(conf))
-    outcome = _Outcome()
-    manager.add(_Worker, workers, args=(conf, make_daemon, systemd, outcome))
-    with contextlib.suppress(SystemExit):  # it exits with 0, even if a worker was abandoned
-        manager.run()
-    sys.exit(outcome.status)
+    manager.add(_Worker, workers, args=(conf, make_daemon, systemd))
+    manager.run()
+    sys.exit()
 
 
 class _Worker(cotyledon.Service):
@@ -158,14 +137,13 @@ class _Worker(cotyledon.Service):
         conf: cfg.ConfigOpts,
         make_daemon: MakeDaemon,
         systemd: Systemd,
-        outcome: _Outcome,
     ) -> None:
         super().__init__(worker_id)
         self._conf = conf
         self._systemd = systemd
         self._daemon = make_daemon(conf)
         # the parent would start it again otherwise
-        self._daemon.on_give_up = functools.partial(outcome.abandon, os.getppid())
+        self._daemon.on_give_up = functools.partial(os.kill, os.getppid(), signal.SIGTERM)
 
     def run(self) -> None:
         if self._daemon.start(self._systemd.status):
@@ -182,10 +160,9 @@ class _Worker(cotyledon.Service):
 def _green(
     conf: cfg.ConfigOpts, make_daemon: MakeDaemon, *, workers: int, systemd: Systemd
 ) -> NoReturn:
-    outcome = _Outcome()
-    daemon = _Green(conf, make_daemon, systemd, outcome)
+    daemon = _Green(conf, make_daemon, systemd)
     launcher = service.launch(conf, daemon, workers=workers, restart_method="mutate")
-    sys.exit(launcher.wait() or outcome.status)
+    sys.exit(launcher.wait())
 
 
 class _Green(service.ServiceBase):  # type: ignore[misc]
@@ -200,19 +177,17 @@ class _Green(service.ServiceBase):  # type: ignore[misc]
         conf: cfg.ConfigOpts,
         make_daemon: MakeDaemon,
         systemd: Systemd,
-        outcome: _Outcome,
     ) -> None:
         super().__init__()
         self._conf = conf
         self._make_daemon = make_daemon
         self._systemd = systemd
-        self._outcome = outcome
         self._daemon: Daemon | None = None
         self._over = threading.Event()
 
     def start(self) -> None:
         self._daemon = self._make_daemon(self._conf)
-        self._daemon.on_give_up = functools.partial(self._outcome.abandon, os.getpid())
+        self._daemon.on_give_up = functools.partial(os.kill, os.getpid(), signal.SIGTERM)
         if self._daemon.start(self._systemd.status):
             self._systemd.ready()
 
