@@ -305,7 +305,7 @@ def restore(cell: Cell, context: RequestContext, instance_uuid: str, *, turn: in
 def _begin(cell: Cell, context: RequestContext, write: _Write) -> bool:
     """Write the rows, then cast to the host; the cell's sweeper sends a lost message again."""
     try:
-        operation = _written(cell, write)
+        operation = cell.database.write(write)
     except (exception.Conflict, exception.NotFound):
         return False
     if operation is not None:
@@ -326,12 +326,6 @@ def send(cell: Cell, context: RequestContext, operation: Operation, **parameters
             "[instance: %s] cast of %s to host %s failed, the sweeper resends it: %s",
             operation.instance_uuid, operation.kind, operation.host, error,
         )  # fmt: skip
-
-
-@retried
-def _written(cell: Cell, write: _Write) -> Operation | None:
-    with cell.database.begin() as session:
-        return write(session)
 
 
 def _record(context: RequestContext, instance_uuid: str, action: str) -> InstanceAction:

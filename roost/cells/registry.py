@@ -12,7 +12,7 @@ from roost.cells.cell import CallLimits, Cell, CellBus
 from roost.cells.host_breakers import HostBreakers
 from roost.db.api import cells as cell_rows
 from roost.db.cell import services
-from roost.db.engine import Database, retried
+from roost.db.engine import Database
 from roost.objects import CellMapping
 from roost.objects.mapping import CELL0_UUID
 
@@ -127,14 +127,9 @@ class Cells:
             serving = services.list_services(session, hosts=[host], binary="roost-compute")
         if not serving:
             raise exception.NotFound(f"the cell {cell.name} has no compute on {host}")
-        self._map_host(host, cell_uuid)
+        self._api_database.write(cell_rows.map_host, host, cell_uuid)
         LOG.info("host %s is in cell %s", host, cell.name)
         return self.of_host(host)
-
-    @retried
-    def _map_host(self, host: str, cell_uuid: str) -> None:
-        with self._api_database.begin() as session:
-            cell_rows.map_host(session, host, cell_uuid)
 
     def probe(self) -> None:
         """Probe each cell, so that a request seldom is the first to wait for an unavailable one."""

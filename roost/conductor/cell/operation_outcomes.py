@@ -8,7 +8,7 @@ the state of its guest.
 import dataclasses
 import datetime
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception, states
@@ -90,13 +90,8 @@ class OperationOutcomes:
             left = left_behind.on_host(session, host) if and_others_here else set()
         gone = left.difference(instance_uuids)
         if gone:
-            self._forget_left_behind(host, gone)
+            self.database.write(left_behind.forget, host, gone)
         return found
-
-    @retried
-    def _forget_left_behind(self, host: str, instance_uuids: Collection[str]) -> None:
-        with self.database.begin() as session:
-            left_behind.forget(session, host, instance_uuids)
 
     def take_up(
         self, context: RequestContext, operation: Operation, *, seconds: float
@@ -225,12 +220,7 @@ class OperationOutcomes:
             operation.instance_uuid, operation.kind, operation.host,
         )  # fmt: skip
         why = f"{operation.host} did not go on with it; it was sent there again"
-        self._note_try(operation, self._event("resend", why))
-
-    @retried
-    def _note_try(self, operation: OverdueOperation, event: InstanceActionEvent) -> None:
-        with self.database.begin() as session:
-            operations.note_try(session, operation, event)
+        self.database.write(operations.note_try, operation, self._event("resend", why))
 
     def abandon(self, operation: OverdueOperation, why: str) -> None:
         """End an operation without its host, unless the host has renewed its lease meanwhile.
@@ -251,7 +241,7 @@ class OperationOutcomes:
     def _abandon(self, operation: OverdueOperation, why: str) -> bool:
         event = self._event("give_up", why)
         try:
-            self.database.write(lambda session: _end_without_host(session, operation, event))
+            self.database.write(_end_without_host, operation, event)
         except (exception.Conflict, exception.NotFound):
             return False
         return True

@@ -29,7 +29,6 @@ from roost.db.cell import guest_config, instances, left_behind, migrations, oper
 from roost.db.cell.operations import OverdueOperation
 from roost.db.engine import Database, Session, retried
 from roost.objects import (
-    InstanceActionEvent,
     InstancePlace,
     Migration,
     NetworkInfo,
@@ -152,7 +151,7 @@ class ServerMoves:
 
     def _go_on_without(self, overdue: OverdueOperation, operation: Operation) -> None:
         """Go on without a step, whose host removes what is left when it reads the rows again."""
-        self._note_left_behind(overdue)
+        self.database.write(left_behind.note, overdue.instance_uuid, overdue.host)
         step = kinds.get(overdue.kind).following(str(overdue.step))
         found = ObservedGuest(overdue.host, states.NOSTATE)
         self._go_on(_context(overdue), operation, step, StepReport(found))
@@ -270,8 +269,7 @@ class ServerMoves:
                 **values,
             )
         LOG.info("[instance: %s] %s goes on with %s on %s", uuid, kind, step.name, host)
-        names = {name: getattr(operation, name) for name in operations.NAMES}
-        return Operation.of(**names | {"host": host, "step": step.name})
+        return _of(operation, host=host, step=step.name)
 
     def _until(self) -> datetime.datetime:
         """Return until when a host must have begun the step that it is sent now."""
@@ -303,26 +301,15 @@ class ServerMoves:
         self.send(_context(overdue), operation)
         why = f"{overdue.host} did not go on with {overdue.step}; it was sent there again"
         event = instant_event("cell-conductor.resend", host=self.host, result="Error", details=why)
-        self._note_try(overdue, event)
-
-    @retried
-    def _note_try(self, overdue: OverdueOperation, event: InstanceActionEvent) -> None:
-        with self.database.begin() as session:
-            operations.note_try(session, overdue, event)
+        self.database.write(operations.note_try, overdue, event)
 
     def send(self, context: RequestContext, operation: Operation) -> None:
         """Cast a step to its host; the sweeper sends a lost message again."""
-        names = {name: getattr(operation, name) for name in operations.NAMES}
         try:
-            self.compute.on(operation.host).run(context, operation=Operation.of(**names))
+            self.compute.on(operation.host).run(context, operation=_of(operation))
         except exception.Unavailable as error:
             LOG.warning("[instance: %s] cast of %s to host %s failed, the sweeper resends it: %s",
                         operation.instance_uuid, operation.kind, operation.host, error)  # fmt: skip
-
-    @retried
-    def _note_left_behind(self, overdue: OverdueOperation) -> None:
-        with self.database.begin() as session:
-            left_behind.note(session, overdue.instance_uuid, overdue.host)
 
 
 def _keep_devices(session: Session, migration: Migration) -> None:
@@ -338,8 +325,8 @@ def _is_over(operation: Operation) -> exception.Conflict:
     return exception.Conflict(f"The operation {operation.uuid} is not in that step any more.")
 
 
-def _of(overdue: OverdueOperation) -> Operation:
-    return Operation.of(**{name: getattr(overdue, name) for name in operations.NAMES})
+def _of(row: OverdueOperation | Operation, **changes: str) -> Operation:
+    return Operation.of(**{name: getattr(row, name) for name in operations.NAMES} | changes)
 
 
 def _context(overdue: OverdueOperation) -> RequestContext:

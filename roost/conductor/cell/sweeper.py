@@ -214,11 +214,5 @@ class CellSweeper:
             recovery.host_is_up(one)
             return
         if isinstance(one, ExpiredLease):  # the build goes on elsewhere, the delete ends here
-            self._note_left_behind(one)
+            self.database.write(left_behind.note, one.instance_uuid, str(one.host))
         recovery.host_is_down(one)
-
-    @retried
-    def _note_left_behind(self, task: ExpiredLease) -> None:
-        """Note that the host may have a guest of an instance that is moved or deleted now."""
-        with self.database.begin() as session:
-            left_behind.note(session, task.instance_uuid, str(task.host))

@@ -112,11 +112,9 @@ class BootTask:
     def __str__(self) -> str:
         return f"[instance: {self.uuid}] placement"
 
-    @retried
     def is_ours(self) -> bool:
         """Return whether the steps may be undone: no other worker has continued them."""
-        with self.work.database.begin() as session:
-            return self.may_take_back(session)
+        return self.work.database.write(self.may_take_back)
 
     def may_take_back(self, session: Session) -> bool:
         """Return the same, valid until the transaction of the API database ends.

@@ -104,7 +104,7 @@ class BootService:
             while fresh:
                 fresh = self._place_all(work, fresh, begun)
         except exception.Unavailable:
-            self._hand_back(owner)
+            self.database.write(build_requests.hand_back, owner)
             raise
 
     @retried
@@ -116,11 +116,6 @@ class BootService:
                 session, owner=owner, seconds=self.lease_seconds, instance_uuids=instance_uuids
             )
             return leased, build_requests.get_spec(session, request_uuid) if leased else None
-
-    @retried
-    def _hand_back(self, owner: str) -> None:
-        with self.database.begin() as session:
-            build_requests.hand_back(session, owner)
 
     def _was_begun(self, work: LeasedRequest, build_request: BuildRequest, *, again: bool) -> bool:
         """Return whether a cell has, or may have, the instance by an earlier try; adopt it then."""
@@ -204,7 +199,7 @@ class BootService:
         if not work.down or age.total_seconds() > self.boot_patience:
             return False
         LOG.info("request %s: waits for unavailable cells", work.spec.request_uuid)
-        self._hand_back(work.owner)
+        self.database.write(build_requests.hand_back, work.owner)
         return True
 
     def _record_failures(
@@ -221,14 +216,12 @@ class BootService:
             ours = build_request.instance_uuid in aimed
             carry_out(RECORD, Cell0Record(work, build_request, list(events), aimed=ours, why=why))
 
-    @retried
     def _set_target_cells(self, work: LeasedRequest, cells: Mapping[str, str | None]) -> set[str]:
         """Record the target cell of each build request; return those whose lease is still ours.
 
         :param cells: cell uuids by instance; None: no target cell, and no cell can have it
         """
-        with self.database.begin() as session:
-            return build_requests.target_cell(session, cells, owner=work.owner)
+        return self.database.write(build_requests.target_cell, cells, owner=work.owner)
 
 
 def _place(task: PlacedInstance) -> bool:

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 from roost.context import admin_context
 from roost.db.api import aggregates, revisions, server_groups
-from roost.db.engine import Database, retried
+from roost.db.engine import Database
 from roost.objects import Aggregate, ServerGroup, SnapshotRange
 from roost.scheduler.client import SchedulerClient
 
@@ -69,7 +69,8 @@ class Snapshots:
         send: Callable[[Sequence[T], SnapshotRange], None],
     ) -> None:
         """Send one kind of objects: ``read`` takes a session, ``after`` (a uuid) and ``limit``."""
-        version, after = self._take_number(kind), None
+        version = self._database.write(revisions.advance, kind)
+        after = None
         while True:
             with self._database.read() as session:
                 found = read(session, after=after, limit=self._page)
@@ -78,8 +79,3 @@ class Snapshots:
             if until is None:
                 return
             after = until
-
-    @retried
-    def _take_number(self, kind: str) -> int:
-        with self._database.begin() as session:
-            return revisions.advance(session, kind)

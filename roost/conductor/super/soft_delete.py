@@ -102,7 +102,7 @@ class SoftDeletes:
         else:
             done = cells_cell.soft_delete(cell, context, uuid, turn=turn) or self._queue(mapping)
         if done:
-            self._note_synced(uuid, turn)
+            self.database.write(mappings.note_synced, uuid, turn=turn)
 
     @retried
     def _queue(self, mapping: InstanceMapping) -> bool:
@@ -113,11 +113,6 @@ class SoftDeletes:
         if queued is not None:
             LOG.info("[instance: %s] soft-deleted at %s, deleted now", uuid, mapping.put_away_at)
         return queued is not None
-
-    @retried
-    def _note_synced(self, uuid: str, turn: int) -> None:
-        with self.database.begin() as session:
-            mappings.note_synced(session, uuid, turn=turn)
 
 
 def _cell_of(mapping: InstanceMapping) -> str:

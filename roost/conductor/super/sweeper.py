@@ -22,7 +22,7 @@ from roost.context import RequestContext, current, project_context
 from roost.db import clock
 from roost.db.api import build_requests, console_tokens, instance_mappings
 from roost.db.cell import instances
-from roost.db.engine import Database, retried
+from roost.db.engine import Database
 from roost.objects import BuildRequest, InstanceMapping
 
 LOG = logging.getLogger(__name__)
@@ -61,12 +61,7 @@ class SuperSweeper:
             now = clock.now(session)
             digests = console_tokens.expired(session, now=now, limit=_TOKENS)
         if digests:
-            self._forget_tokens(digests)
-
-    @retried
-    def _forget_tokens(self, digests: Sequence[str]) -> None:
-        with self.database.begin() as session:
-            console_tokens.forget(session, digests)
+            self.database.write(console_tokens.forget, digests)
 
     def take_up_requests(self) -> None:
         """Build waiting requests, except those that an unavailable cell may have already."""
@@ -127,7 +122,7 @@ class SuperSweeper:
                     cell.end_instance(project_context(projects[uuid]), uuid)
             for uuid in projects:
                 if uuid not in alive and (uuid in known or self._never_comes(uuid)):
-                    self._forget(uuid)
+                    self.database.write(instance_mappings.forget, uuid)
         except exception.RoostError as error:
             LOG.warning("cell %s: deletes wait: %s", cell_uuid, error.message)
 
@@ -139,11 +134,6 @@ class SuperSweeper:
         """
         since = self.missed.setdefault(instance_uuid, time.monotonic())
         return time.monotonic() - since > 2 * self.boots.lease_seconds
-
-    @retried
-    def _forget(self, instance_uuid: str) -> None:
-        with self.database.begin() as session:
-            instance_mappings.forget(session, instance_uuid)
 
 
 def _by_cell(mappings: Iterable[InstanceMapping]) -> dict[str, list[InstanceMapping]]:
