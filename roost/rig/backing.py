@@ -9,9 +9,10 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from roost import exception
-from roost.rig import rights, services
+from roost.rig import rights
 from roost.rig.plan import Plan
 from roost.rig.services import MariaDB, PostgreSQL, RabbitMQ
+from roost.rig.services.private import note_of
 
 _DATABASES: Final[dict[str, type[PostgreSQL | MariaDB]]] = {
     "postgresql": PostgreSQL,
@@ -41,15 +42,13 @@ def find(*, bus: str, database: str, state: pathlib.Path) -> tuple[str, str]:
 
 def _find_broker(wanted: str, state: pathlib.Path) -> RabbitMQ:
     if wanted == "rabbitmq":
-        return services.find_or_start("rabbitmq", _folder(state))
+        return RabbitMQ.find_or_start(_folder(state))
     return RabbitMQ.at(wanted)
 
 
 def _find_database(wanted: str, state: pathlib.Path) -> str:
-    if wanted == "postgresql":
-        return services.find_or_start("postgresql", _folder(state)).url("")
-    if wanted == "mariadb":
-        return services.find_or_start("mariadb", _folder(state)).url("")
+    if wanted in ("postgresql", "mariadb"):
+        return _DATABASES[wanted].find_or_start(_folder(state)).url("")
     kind = _kind_of(wanted)
     port = kind.at(wanted).address.port
     whole = sa.make_url(wanted).set(drivername=kind.driver, port=port, database=None)
@@ -129,14 +128,14 @@ def _passwords(levels: Sequence[str]) -> dict[str, str]:
 
 
 def _broker(plan: Plan) -> RabbitMQ:
-    if services.started("rabbitmq", _folder(plan.state)):
+    if note_of("rabbitmq", _folder(plan.state)).exists():
         return RabbitMQ.start(_folder(plan.state))
     return RabbitMQ.at(plan.bus)
 
 
 def _database(plan: Plan) -> PostgreSQL | MariaDB:
     kind = _kind_of(plan.database)
-    if services.started(kind.kind, _folder(plan.state)):
+    if note_of(kind.kind, _folder(plan.state)).exists():
         return kind.start(_folder(plan.state))
     return kind.at(plan.database)
 

@@ -204,7 +204,7 @@ def _libvirt_options(libvirtd, **compute):
 
 @contextlib.contextmanager
 def _service(kind):
-    service = services.find_or_start(kind, SERVICES)
+    service = services.KINDS[kind].find_or_start(SERVICES)
     try:
         yield service
     finally:

@@ -34,8 +34,8 @@ NOTICED = 10.0  # seconds: until all have looked, and [cells] timeout
 
 def main():
     asked = _arguments()
-    broker = services.find_or_start("rabbitmq", asked.state)
-    database = services.find_or_start(asked.database, asked.state)
+    broker = services.RabbitMQ.find_or_start(asked.state)
+    database = services.KINDS[asked.database].find_or_start(asked.state)
     ways = {
         f"bus/{GONE}": _way(broker),
         f"database/{GONE}": _way(database),

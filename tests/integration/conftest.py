@@ -19,6 +19,7 @@ from tests.integration.real_databases import (  # noqa: F401 - fixtures
     kept_in_postgresql,
     server,
 )
+from tests.integration.redis_server import RedisServer
 from tests.parts import second
 
 # Tests that run side by side have private services of their own.
@@ -27,9 +28,9 @@ STATE = SERVICES / os.environ.get("PYTEST_XDIST_WORKER", "")
 OUTSIDE = SERVICES / "outside"  # what is installed once for all
 
 
-def provide(kind, found_or_started):
+def provide(found_or_started):
     try:
-        service = found_or_started(kind, STATE)
+        service = found_or_started(STATE)
     except exception.Unavailable as missing:
         pytest.fail(missing.message, pytrace=False)
     yield service
@@ -38,24 +39,24 @@ def provide(kind, found_or_started):
 
 @pytest.fixture(scope="session")
 def rabbitmq():
-    yield from provide("rabbitmq", services.find_or_start)
+    yield from provide(services.RabbitMQ.find_or_start)
 
 
 @pytest.fixture(scope="session")
 def postgresql():
     """One of our own: three clouds at once take more connections than a usual one has."""
-    yield from provide("postgresql", services.start)
+    yield from provide(services.PostgreSQL.start)
 
 
 @pytest.fixture(scope="session")
 def mariadb():
     """One of our own, likewise."""
-    yield from provide("mariadb", services.start)
+    yield from provide(services.MariaDB.start)
 
 
 @pytest.fixture(scope="session")
 def redis():
-    yield from provide("redis", services.find_or_start)
+    yield from provide(RedisServer.find_or_start)
 
 
 @pytest.fixture(scope="session")

@@ -93,7 +93,7 @@ def postgresql_cluster(postgresql):
 @pytest.fixture(scope="module")
 def mariadb_cluster(tmp_path_factory):
     """A server of its own, as it is read-only for everybody."""
-    server = services.start("mariadb", tmp_path_factory.mktemp("mariadb"))
+    server = services.MariaDB.start(tmp_path_factory.mktemp("mariadb"))
     with contextlib.closing(MariaDB(server)) as cluster:
         yield cluster
     server.stop()

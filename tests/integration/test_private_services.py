@@ -5,7 +5,6 @@ import pathlib
 import kombu
 import psutil
 import pytest
-import redis
 import sqlalchemy as sa
 
 from roost import exception
@@ -19,7 +18,7 @@ def gone(pids):
 
 @pytest.fixture(params=services.KINDS)
 def private(request, tmp_path):
-    service = services.start(request.param, tmp_path)
+    service = services.KINDS[request.param].start(tmp_path)
     yield service
     service.stop()
 
@@ -31,10 +30,6 @@ def use(service):
         with kombu.Connection(url.replace("rabbit://", "amqp://")) as connection:
             connection.SimpleQueue("hello").put("world")
             return connection.SimpleQueue("hello").get(timeout=5).payload
-    if isinstance(service, services.Redis):
-        with redis.Redis.from_url(service.url()) as client:
-            client.set(name, "world")
-            return client.getdel(name).decode()
     engine = sa.create_engine(service.create_database(name))
     with engine.begin() as connection:
         found = connection.scalar(sa.text("SELECT 'world'"))
@@ -45,7 +40,7 @@ def use(service):
 def test_a_private_service_works_is_found_again_and_leaves_nothing(private, tmp_path):
     assert use(private) == "world"
 
-    again = services.start(private.kind, tmp_path)
+    again = type(private).start(tmp_path)
     assert again.address == private.address
 
     pids, folder = private.private.pids, private.private.folder
@@ -59,7 +54,7 @@ def test_a_private_service_works_is_found_again_and_leaves_nothing(private, tmp_
 def test_a_service_whose_starter_was_killed_can_be_stopped_by_another(private, tmp_path):
     pids = private.private.pids
 
-    services.start(private.kind, tmp_path).stop()
+    type(private).start(tmp_path).stop()
 
     assert gone(pids)
 
@@ -69,7 +64,7 @@ def test_a_missing_package_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("ROOST_TEST_POSTGRESQL", "postgresql://nobody@127.0.0.1:1")
 
     with pytest.raises(exception.Unavailable) as missing:
-        services.find_or_start("postgresql", tmp_path)
+        services.PostgreSQL.find_or_start(tmp_path)
 
     assert "127.0.0.1:1 does not let us in" in missing.value.message
     assert "apt-get install postgresql" in missing.value.message

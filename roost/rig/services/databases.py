@@ -14,7 +14,6 @@ from roost.rig.services.private import LOOPBACK, Private, PrivateService, Servic
 class DatabaseServer(PrivateService):
     """A database server on which databases can be made."""
 
-    kind: ClassVar[str]
     driver: ClassVar[str]
     usual: ClassVar[ServiceAddress]
     own_database: ClassVar[str]  # one that is always there, to connect to

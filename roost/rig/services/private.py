@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import psutil
 
@@ -43,9 +43,45 @@ class PrivateService:
     :param private: the processes behind it, when they are ours
     """
 
+    kind: ClassVar[str]
+
     def __init__(self, address: ServiceAddress, private: "Private | None" = None) -> None:
         self.address = address
         self.private = private
+
+    @classmethod
+    def find(cls) -> Self:
+        """Return the service at its usual port on loopback.
+
+        :raises roost.exception.Unavailable: when nobody is there, or does not let us in
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def start(cls, state_dir: pathlib.Path) -> Self:
+        """Start a private service whatever else runs, or return the one started from ``state_dir``.
+
+        :raises roost.exception.Unavailable: when its packages are missing or it does not come up
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def find_or_start(cls, state_dir: pathlib.Path) -> Self:
+        """Return a service that lets us in, started if need be.
+
+        :param state_dir: where the logs of private services are, and the notes by which a later
+            call finds one that is left running
+        :raises roost.exception.Unavailable: when there is none and none can be started; the message
+            says what is missing
+        """
+        try:
+            return cls.find()
+        except exception.Unavailable as absent:
+            try:
+                return cls.start(state_dir)
+            except exception.Unavailable as missing:
+                message = f"{absent.message}; and {missing.message}"
+                raise exception.Unavailable(message) from missing
 
     def check(self) -> None:
         """Make sure that the service lets us in.

@@ -146,7 +146,7 @@ def _served(kind, hosts, *, workers, threads):
 @contextlib.contextmanager
 def _vhost():
     with tempfile.TemporaryDirectory() as folder:
-        server = services.find_or_start("rabbitmq", pathlib.Path(folder))
+        server = services.RabbitMQ.find_or_start(pathlib.Path(folder))
         name = services.unique_name("bench")
         yield server.create_vhost(name)
         server.delete_vhost(name)

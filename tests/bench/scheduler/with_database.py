@@ -57,7 +57,7 @@ def database_of(kind):
         if kind == "sqlite":
             yield f"sqlite:///{folder}/bench.sqlite"
             return
-        server = services.find_or_start(kind, pathlib.Path(folder))
+        server = services.KINDS[kind].find_or_start(pathlib.Path(folder))
         name = services.unique_name("bench")
         url = server.create_database(name)
         tell_durability(kind, url)

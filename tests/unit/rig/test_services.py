@@ -98,7 +98,7 @@ def test_a_service_that_is_not_where_it_is_said_to_be_is_told(kind, monkeypatch)
     monkeypatch.setenv(f"ROOST_TEST_{kind.upper()}", f"x://somebody:secret@127.0.0.1:{free_port()}")
 
     with pytest.raises(exception.Unavailable, match="does not let us in") as told:
-        services.find(kind)
+        services.KINDS[kind].find()
 
     assert "secret" not in told.value.message
 
