@@ -343,6 +343,7 @@ class Plan:
             },
             "oslo_middleware": {"enable_proxy_headers_parsing": self.api_port is not None},
             "quota": dict.fromkeys(_QUOTAS, NO_LIMIT),
+            "image": {"local_path": str(self.images)},
         }
         if self.console_endpoint:
             own = {**own, "consoles": of_consoles(self.console_endpoint)}
@@ -377,6 +378,7 @@ class Plan:
                 metadata_url=self.metadata_endpoint,
                 secret=self.metadata_secret,
             )
+        own = {**own, "image": {"local_path": str(self.images)}}
         return self._daemon(host, "roost-compute", topic="compute", cell=cell, own=own, user=host)
 
     def _led(self, host: PlannedDaemon) -> PlannedDaemon:
@@ -411,7 +413,6 @@ class Plan:
                 **_HEARTBEATS,
             },
             "bus": {"api_users": self.bus_user(API_LEVEL)},
-            "image": {"local_path": str(self.images)},
             **(OF_ALL if self.real else {}),
         }
         if cell:
@@ -445,11 +446,8 @@ class Plan:
             raise exception.NotFound(
                 f"there is no rig in {state}; start one with: roost-rig up --state {state}"
             ) from None
-        folders = {
-            name: pathlib.Path(values[name]) for name in ("state", "cache") if name in values
-        }
-        openstack = Openstack(**values.get("openstack", {}))
-        return cls(**{**values, **folders, "openstack": openstack})
+        folders = {name: pathlib.Path(values[name]) for name in ("state", "cache")}
+        return cls(**{**values, **folders, "openstack": Openstack(**values["openstack"])})
 
 
 def new_plan(
