@@ -5,11 +5,12 @@ For those not served it shows what they need.
 
 from typing import Final
 
+import microversion_history
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
-from roost.api import microversion_history, microversions
+from roost.api import microversions
 
 _COLUMNS: Final = (("version", 8), ("what differs", 62), ("here", 30))
 _ABSENT: Final = {

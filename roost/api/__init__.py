@@ -12,7 +12,7 @@ views, handlers and routes; the row of a route has its rule. ``placement/`` has 
 - ``route.py``: a row of the table; ``request.py``: requests and answers of handlers
 - ``policy.py``: a rule, the roles, and the check by oslo.policy
 - ``validation.py``: JSON Schema of bodies and queries; ``pagination.py``: pages, links, times
-- ``microversions.py``: negotiation; ``microversion_history.py``: the changes of each
+- ``microversions.py``: negotiation
 - ``keystone_auth.py``: authentication by tokens
 - ``locator.py``: finds a server's cell; ``gather.py``: asks many cells at once
 - ``service_catalog.py``: where Glance and Neutron are; ``images.py``: which images callers see
