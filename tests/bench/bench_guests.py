@@ -33,8 +33,8 @@ from roost.image.local import LocalImageStore
 from roost.rig import services
 from roost.rig.embedded import EmbeddedRig
 from roost.rig.hypervisors import linux_guest
-from roost.rig.hypervisors.libvirtd import Libvirtd
 from tests.bench.meters import load, percentile, table
+from tests.fakes.libvirtd import Libvirtd
 from tests.stories.cloud import Cloud, wait_until
 from tests.stories.real_guests import BOOTED, cloud_of, console
 from tests.stories.real_rig import running

@@ -10,10 +10,10 @@ from roost import exception
 from roost.compute.network.bridge.system import System
 from roost.rig import services
 from roost.rig.hypervisors import linux_guest, needs
-from roost.rig.hypervisors.libvirtd import Libvirtd
 from roost.rig.openstack import packages
 from tests.external import pages as outside_pages
 from tests.external.glance import Glance
+from tests.fakes.libvirtd import Libvirtd
 from tests.integration.real_databases import (  # noqa: F401 - fixtures
     kept_in_mariadb,
     kept_in_postgresql,

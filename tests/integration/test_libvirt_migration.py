@@ -20,8 +20,8 @@ from roost.compute.virt.libvirt.settings import LibvirtSettings, MigrationSettin
 from roost.compute.virt.live_migration import MigrationOutcome, Presence
 from roost.objects import NetworkInfo
 from roost.rig.hypervisors import linux_guest
-from roost.rig.hypervisors.libvirtd import Libvirtd
 from tests.builders import a_flavor, a_uuid, a_vif, an_image, an_instance
+from tests.fakes.libvirtd import Libvirtd
 from tests.integration.conftest import STATE
 from tests.stories.cloud import wait_until
 from tests.stories.real_guests import BOOTED

@@ -13,9 +13,9 @@ from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.settings import LibvirtSettings
 from roost.objects import NetworkInfo
 from roost.rig.hypervisors import needs
-from roost.rig.hypervisors.libvirtd import Libvirtd
 from tests.builders import a_context, a_flavor, an_image, an_instance
 from tests.external import memory_locks
+from tests.fakes.libvirtd import Libvirtd
 from tests.integration.conftest import STATE
 
 MEMORY_MB = 128
