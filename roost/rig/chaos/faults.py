@@ -90,30 +90,6 @@ def heal(ground: Ground, fault: Fault) -> None:
     _HEAL[fault.kind](ground, fault)
 
 
-def _kill(ground: Ground, fault: Fault) -> None:
-    ground.daemons.signal(fault.target, "KILL")
-
-
-def _start(ground: Ground, fault: Fault) -> None:
-    ground.daemons.start_process(fault.target)
-
-
-def _stop(ground: Ground, fault: Fault) -> None:
-    ground.daemons.signal(fault.target, "STOP")
-
-
-def _continue(ground: Ground, fault: Fault) -> None:
-    ground.daemons.signal(fault.target, "CONT")
-
-
-def _halt_broker(ground: Ground, fault: Fault) -> None:
-    ground.broker.halt(_signal(fault))
-
-
-def _revive_broker(ground: Ground, _fault: Fault) -> None:
-    ground.broker.revive()
-
-
 def _wipe_broker(ground: Ground, _fault: Fault) -> None:
     ground.broker.halt(signals.SIGKILL)
     ground.broker.forget()
@@ -122,14 +98,6 @@ def _wipe_broker(ground: Ground, _fault: Fault) -> None:
 def _lay_broker(ground: Ground, _fault: Fault) -> None:
     ground.broker.revive()
     ground.lay_buses()
-
-
-def _halt_database(ground: Ground, fault: Fault) -> None:
-    ground.database.halt(_signal(fault))
-
-
-def _revive_database(ground: Ground, _fault: Fault) -> None:
-    ground.database.revive()
 
 
 def _cut(ground: Ground, fault: Fault) -> None:
@@ -146,45 +114,29 @@ def _join(ground: Ground, fault: Fault) -> None:
     way.open()
 
 
-def _fill(ground: Ground, fault: Fault) -> None:
-    ground.ballast.fill(fault.target)
-
-
-def _empty(ground: Ground, fault: Fault) -> None:
-    ground.ballast.empty(fault.target)
-
-
-def _trouble(ground: Ground, fault: Fault) -> None:
-    ground.drivers.add(fault.number, fault.rule)
-
-
-def _calm(ground: Ground, fault: Fault) -> None:
-    ground.drivers.remove(fault.number)
-
-
 def _signal(fault: Fault) -> signals.Signals | None:
     """Return how a server ends: as a crash would, or in its own gentle way (None)."""
     return signals.SIGKILL if fault.way == "killed" else None
 
 
-Act = Callable[[Ground, Fault], None]
+Act = Callable[[Ground, Fault], object]
 _MAKE: Final[Mapping[str, Act]] = {
-    schedule.KILL: _kill,
-    schedule.STOP: _stop,
-    schedule.BROKER_RESTART: _halt_broker,
+    schedule.KILL: lambda ground, fault: ground.daemons.signal(fault.target, "KILL"),
+    schedule.STOP: lambda ground, fault: ground.daemons.signal(fault.target, "STOP"),
+    schedule.BROKER_RESTART: lambda ground, fault: ground.broker.halt(_signal(fault)),
     schedule.BROKER_WIPE: _wipe_broker,
-    schedule.DATABASE_RESTART: _halt_database,
+    schedule.DATABASE_RESTART: lambda ground, fault: ground.database.halt(_signal(fault)),
     schedule.CUT: _cut,
-    schedule.FILL: _fill,
-    schedule.DRIVER: _trouble,
+    schedule.FILL: lambda ground, fault: ground.ballast.fill(fault.target),
+    schedule.DRIVER: lambda ground, fault: ground.drivers.add(fault.number, fault.rule),
 }
 _HEAL: Final[Mapping[str, Act]] = {
-    schedule.KILL: _start,
-    schedule.STOP: _continue,
-    schedule.BROKER_RESTART: _revive_broker,
+    schedule.KILL: lambda ground, fault: ground.daemons.start_process(fault.target),
+    schedule.STOP: lambda ground, fault: ground.daemons.signal(fault.target, "CONT"),
+    schedule.BROKER_RESTART: lambda ground, _fault: ground.broker.revive(),
     schedule.BROKER_WIPE: _lay_broker,
-    schedule.DATABASE_RESTART: _revive_database,
+    schedule.DATABASE_RESTART: lambda ground, _fault: ground.database.revive(),
     schedule.CUT: _join,
-    schedule.FILL: _empty,
-    schedule.DRIVER: _calm,
+    schedule.FILL: lambda ground, fault: ground.ballast.empty(fault.target),
+    schedule.DRIVER: lambda ground, fault: ground.drivers.remove(fault.number),
 }

@@ -93,12 +93,12 @@ class Filters:
             yield
         finally:
             with self._writing:
-                self._held.subtract(network_ids)
+                self._held -= collections.Counter(network_ids)
 
     def keep(self, network_ids: Collection[str]) -> None:
         """Drop the rules of all networks but these and those that are held."""
         with self._writing:
-            known, wanted = self._read(), {*network_ids, *+self._held}
+            known, wanted = self._read(), {*network_ids, *self._held}
             if known.keys() - wanted:
                 self._write({name: known[name] for name in known if name in wanted})
 

@@ -53,7 +53,6 @@ class LibvirtMigrationSources:
         self._residents = residents
         self._node = node
         self._settings = settings
-        self._aborted: set[str] = set()
 
     def describe(self, uuid: str) -> MigrationSource:
         folders = self._residents.folders
@@ -93,7 +92,6 @@ class LibvirtMigrationSources:
             domain.migrateSetMaxDowntime(self._settings.downtime)
             domain.migrateToURI3(incoming.details["uri"], parameters, flags)
 
-        self._aborted.discard(uuid)
         LOG.info("[instance: %s] live migration to %s begins", uuid, incoming.node)
         self._await(uuid, incoming, self._residents.connection.start("migrate a guest", move))
         LOG.info("[instance: %s] live migration to %s is done", uuid, incoming.node)
@@ -105,7 +103,6 @@ class LibvirtMigrationSources:
 
     def abort(self, uuid: str) -> None:
         self._residents.require(uuid, Presence.LEAVING)
-        self._aborted.add(uuid)
         self._residents.on(uuid, "abort the migration of a guest", lambda domain: domain.abortJob())
 
     def switch_to_post_copy(self, uuid: str) -> None:
