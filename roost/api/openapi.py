@@ -294,13 +294,13 @@ class OpenApi:
 
     def __init__(self, dependencies: Dependencies) -> None:
         elsewhere = service_catalog.roots(dependencies)
-        self._routes = [
+        routes = [
             route
             for route in dependencies.routes
             if service_catalog.message(route.path, elsewhere) is None
         ]
         # each takes milliseconds and some hundred KB
-        self._document = functools.lru_cache(maxsize=4)(self._make)
+        self._document = functools.lru_cache(maxsize=4)(lambda minor: document(routes, minor=minor))
 
     def show(self, call: Call) -> Answer:
         """Return the document of all microversions, or of one.
@@ -310,9 +310,6 @@ class OpenApi:
         asked = call.query.one("microversion")
         minor = None if asked is None else microversions.offered(asked)
         return Answer({**self._document(minor), "servers": [{"url": call.base_url}]})
-
-    def _make(self, minor: int | None) -> dict[str, Any]:
-        return document(self._routes, minor=minor)
 
 
 ROUTES: Final[tuple[Route, ...]] = (

@@ -6,6 +6,7 @@ makes the one that ``[image] store`` names.
 
 import dataclasses
 import datetime
+import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import BinaryIO, Final, Protocol, runtime_checkable
 
@@ -155,6 +156,14 @@ class OutsideImageStore(ImageStore, Protocol):
 
     def hasty(self) -> ImageStore:
         """Return the same store, failing at once rather than waiting for a service that hangs."""
+
+
+def is_uuid(text: str) -> bool:
+    """Return whether an image may have this id, which becomes part of paths."""
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
 
 
 def is_own(context: RequestContext, image: ImageMeta) -> bool:

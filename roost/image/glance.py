@@ -24,7 +24,16 @@ from oslo_config import cfg
 from roost import exception
 from roost.context import RequestContext
 from roost.external.session import ServiceSessions
-from roost.image.driver import ACTIVE, QUEUED, EditProperties, ImageMember, Members, is_own, may_see
+from roost.image.driver import (
+    ACTIVE,
+    QUEUED,
+    EditProperties,
+    ImageMember,
+    Members,
+    is_own,
+    is_uuid,
+    may_see,
+)
 from roost.image.glance_client import Http, Incoming, Outgoing, ask, json_of
 from roost.objects import ImageMeta
 
@@ -298,7 +307,7 @@ class GlanceImageStore:
     @contextlib.contextmanager
     def _asking(self, context: RequestContext, image_id: str | None = None) -> Iterator[Http]:
         """Yield a client with the caller's credentials; a NotFound names the image."""
-        if image_id is not None and not _is_uuid(image_id):  # it becomes part of the path
+        if image_id is not None and not is_uuid(image_id):  # it becomes part of the path
             raise _not_found(image_id)
         try:
             yield self._connect(context)
@@ -379,13 +388,6 @@ def _check_arrived(image: ImageMeta, sent: Outgoing) -> None:
             f"Image {image.id} was damaged on its way to Glance: {sent.size} bytes were sent,"
             f" {image.size} arrived."
         )
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        return str(uuid.UUID(text)) == text
-    except ValueError:
-        return False
 
 
 def _not_found(image_id: str | None) -> exception.NotFound:

@@ -37,6 +37,7 @@ from roost.image.driver import (
     ImageMember,
     Members,
     is_own,
+    is_uuid,
     may_see,
 )
 from roost.objects import ImageMeta
@@ -201,7 +202,7 @@ class LocalImageStore:
     def _described(self) -> list[str]:
         """Return the ids of all descriptions; a missing folder has none."""
         try:
-            return [entry.stem for entry in self.path.glob("*.json") if _is_uuid(entry.stem)]
+            return [entry.stem for entry in self.path.glob("*.json") if is_uuid(entry.stem)]
         except OSError as error:
             raise exception.Unavailable(f"images in {self.path} cannot be read: {error}") from error
 
@@ -325,13 +326,13 @@ class LocalImageStore:
             self._file(image_id, kind).unlink(missing_ok=True)
 
     def _file(self, image_id: str, kind: str) -> pathlib.Path:
-        if not _is_uuid(image_id):  # a path could lead out of the folder
+        if not is_uuid(image_id):  # a path could lead out of the folder
             raise _not_found(image_id)
         return self.path / f"{image_id}.{kind}"
 
 
 def _check(image: ImageMeta) -> None:
-    if not _is_uuid(image.id):
+    if not is_uuid(image.id):
         raise exception.Invalid(f"Image id {image.id!r} is not a UUID.")
     if image.disk_format not in DISK_FORMATS:
         known = ", ".join(sorted(DISK_FORMATS))
@@ -406,13 +407,6 @@ def _plain_member(member: ImageMember) -> dict[str, str]:
 def _member(values: dict[str, str]) -> ImageMember:
     times = {name: datetime.datetime.fromisoformat(values[name]) for name in _TIMES}
     return ImageMember(values["project_id"], values["status"], **times)
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        return str(uuid.UUID(text)) == text
-    except ValueError:
-        return False
 
 
 def _not_found(image_id: str) -> exception.NotFound:

@@ -163,7 +163,9 @@ def _ping_api(plan: Plan) -> dict[str, tuple[bool | None, str]]:
 
 def _ping_all(plan: Plan) -> dict[str, tuple[bool | None, str]]:
     with contextlib.ExitStack() as opened, futures.ThreadPoolExecutor() as pool:
-        buses = dict(zip(plan.bus_levels, pool.map(_bus, _urls(plan)), strict=True))
+        buses = dict(
+            zip(plan.bus_levels, pool.map(_bus, map(plan.bus_url, plan.bus_levels)), strict=True)
+        )
         for bus in buses.values():
             opened.callback(bus.close)
         asked = {
@@ -171,10 +173,6 @@ def _ping_all(plan: Plan) -> dict[str, tuple[bool | None, str]]:
             for daemon in plan.daemons
         }
         return {name: answer.result() for name, answer in asked.items()}
-
-
-def _urls(plan: Plan) -> list[str]:
-    return [plan.bus_url(level) for level in plan.bus_levels]
 
 
 def _bus(url: str) -> Bus:

@@ -59,7 +59,9 @@ class Allocations:
     def of_consumer(self, call: Call) -> Answer:
         """Return the claims of an instance; one that has none, or does not exist, has no claims."""
         consumer = call.params["consumer_uuid"]
-        claims = self._claims(call, consumer) if is_uuid(consumer) else []
+        claims = []
+        if is_uuid(consumer):
+            claims = self._scheduler.list_claims(call.context, instance_uuids=[consumer])
         shown = {
             uuid_of_node(claim["host"], claim["node"]): {
                 "resources": _resources(claim),
@@ -80,9 +82,6 @@ class Allocations:
         if call.version < _CONSUMER_TYPE:
             return Answer({"usages": _total(claims)})
         return Answer({"usages": _by_type(claims, call.query.one("consumer_type"))})
-
-    def _claims(self, call: Call, consumer: str) -> list[dict[str, Any]]:
-        return self._scheduler.list_claims(call.context, instance_uuids=[consumer])
 
     def _generation(self, call: Call, claim: Claim) -> int:
         found = self._providers.find(call.context, uuid_of_node(claim["host"], claim["node"]))

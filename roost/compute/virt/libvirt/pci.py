@@ -183,11 +183,9 @@ def devices(reported: Iterable[ET.Element], specs: Sequence[DeviceSpec]) -> tupl
             kind = device.kind._replace(tags=frozenset(spec.tags.items()))
             found.append(dataclasses.replace(device, kind=kind))
     parents = {device.parent for device in found}
-    return tuple(sorted((one for one in found if one.address not in parents), key=_by_address))
-
-
-def _by_address(device: Device) -> PciAddress:
-    return device.address
+    return tuple(
+        sorted((one for one in found if one.address not in parents), key=lambda one: one.address)
+    )
 
 
 def _device(capability: ET.Element) -> Device:
