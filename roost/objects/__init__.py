@@ -18,7 +18,15 @@ from roost.objects.mapping import CellMapping, HostMapping, InstanceMapping
 from roost.objects.migration import Migration
 from roost.objects.network import ExternalEvent, NetworkInfo, NetworkRequest, Vif, VifAddress
 from roost.objects.notification import BuildPayload, DestinationsPayload
-from roost.objects.request import BuildRequest, Locality, RequestSpec, Retry, Selection, TriedHost
+from roost.objects.request import (
+    BuildRequest,
+    Locality,
+    RequestSpec,
+    ResourceRequest,
+    Retry,
+    Selection,
+    TriedHost,
+)
 from roost.objects.topology import (
     InstanceNUMACell,
     InstanceNUMATopology,
@@ -70,6 +78,7 @@ __all__ = [
     "RankedHost",
     "RequestSpec",
     "ResourceInventory",
+    "ResourceRequest",
     "Retry",
     "RoostObject",
     "Selection",

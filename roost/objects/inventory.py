@@ -19,7 +19,9 @@ STANDARD_CLASSES: Final[Mapping[str, str]] = {
     "DISK_GB": "disk_gb",
     "PCPU": "pcpus",
 }
-_PCPU: Final = "PCPU"  # without reserve and ratio
+# In the order of the ``holdings`` of a report.
+HOLDING: Final = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
+PCPU: Final = "PCPU"  # without reserve and ratio
 
 
 @base.VersionedObjectRegistry.register
@@ -71,7 +73,7 @@ def inventories_of(report: HostReport) -> list[ResourceInventory]:
 def _standard(report: HostReport, resource_class: str) -> ResourceInventory:
     name = STANDARD_CLASSES[resource_class]
     total, used = getattr(report, name), getattr(report, f"{name}_used")
-    if resource_class == _PCPU:
+    if resource_class == PCPU:
         limits = {}
     else:
         reserved, ratio = getattr(report, f"{name}_reserved"), getattr(report, f"{name}_ratio")

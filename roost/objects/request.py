@@ -1,4 +1,4 @@
-"""RequestSpec, a request to the scheduler; Selection, its answer; and the build request."""
+"""Requests to the scheduler; Selection, its answer; and the build request."""
 
 from oslo_versionedobjects import fields
 
@@ -48,8 +48,12 @@ class Locality(base.RoostObject):
 
 
 @base.VersionedObjectRegistry.register
-class RequestSpec(base.RoostObject):
-    """The requirements of one request's instances.
+class ResourceRequest(base.RoostObject):
+    """The requirements of one request's consumers, whatever they are: servers, volumes, jobs.
+
+    ``resources`` has what each consumer takes, by class: VCPU, PCPU, MEMORY_MB (MiB), DISK_GB (GiB)
+    or any other class that hosts have an inventory of. A host must have all ``required_traits`` and
+    none of the ``forbidden_traits``.
 
     ``requested_host`` / ``requested_node`` name a host, which must pass all filters unless the
     request is ``forced``: then it must pass only those on resources. ``requested_cell`` (by uuid)
@@ -62,10 +66,9 @@ class RequestSpec(base.RoostObject):
     fields = {
         "request_uuid": fields.UUIDField(),
         "project_id": fields.StringField(),
-        "user_id": fields.StringField(),
-        "num_instances": fields.IntegerField(),
-        "flavor": fields.ObjectField("Flavor"),
-        "image": fields.ObjectField("ImageMeta", nullable=True),
+        "resources": fields.DictOfIntegersField(default={}),
+        "required_traits": fields.ListOfStringsField(default=[]),
+        "forbidden_traits": fields.ListOfStringsField(default=[]),
         "availability_zone": fields.StringField(nullable=True, default=base.NOTHING),
         "requested_host": fields.StringField(nullable=True, default=base.NOTHING),
         "requested_node": fields.StringField(nullable=True, default=base.NOTHING),
@@ -83,6 +86,20 @@ class RequestSpec(base.RoostObject):
         "pci_requests": fields.ListOfObjectsField("PciRequest", default=[]),
         "locality": fields.ListOfObjectsField("Locality", default=[]),
         "retry": fields.ObjectField("Retry", nullable=True, default=base.NOTHING),
+    }
+
+
+@base.VersionedObjectRegistry.register
+class RequestSpec(ResourceRequest):
+    """A request for servers: what flavor and image require, and what a ResourceRequest names."""
+
+    # 1.1: the fields of ResourceRequest
+    VERSION = "1.1"
+    fields = {
+        "user_id": fields.StringField(),
+        "num_instances": fields.IntegerField(),
+        "flavor": fields.ObjectField("Flavor"),
+        "image": fields.ObjectField("ImageMeta", nullable=True),
     }
 
 

@@ -10,7 +10,7 @@ from roost.objects import (
     Explanation,
     HostReport,
     InstancePlace,
-    RequestSpec,
+    ResourceRequest,
     Selection,
     ServerGroup,
     SnapshotRange,
@@ -39,7 +39,7 @@ class Scheduler(interface.Interface):
         self,
         context: RequestContext,
         *,
-        request_spec: RequestSpec,
+        request_spec: ResourceRequest,
         instance_uuids: list[str],
         alternates: int,
         beside: str | None = None,
@@ -64,7 +64,7 @@ class Scheduler(interface.Interface):
         context: RequestContext,
         *,
         instance_uuid: str,
-        request_spec: RequestSpec,
+        request_spec: ResourceRequest,
         to: Selection,
         leaving: str | None = None,
         arrived: bool = False,
@@ -73,7 +73,7 @@ class Scheduler(interface.Interface):
 
     @interface.call(since="1.0")
     def explain(
-        self, context: RequestContext, *, request_spec: RequestSpec, instances: int = 1
+        self, context: RequestContext, *, request_spec: ResourceRequest, instances: int = 1
     ) -> Explanation:
         """Evaluate a request for so many new instances, without claims."""
 
@@ -206,7 +206,7 @@ class CellScheduler(interface.Interface):
         self,
         context: RequestContext,
         *,
-        request_spec: RequestSpec,
+        request_spec: ResourceRequest,
         instance_uuids: list[str],
         alternates: int,
         beside: str | None = None,
@@ -234,7 +234,7 @@ class CellScheduler(interface.Interface):
         context: RequestContext,
         *,
         instance_uuid: str,
-        request_spec: RequestSpec,
+        request_spec: ResourceRequest,
         to: Selection,
         leaving: str | None = None,
         arrived: bool = False,

@@ -128,7 +128,8 @@ class Bus:
         self.name = _name(target)
         self.objects = ObjectSerializer()
         wire = CopyingSerializer if self.in_process else ContextSerializer
-        self.callers = Callers(user, conf.bus.api_users)
+        # a client of another service has no such option: it serves nobody
+        self.callers = Callers(user, conf.bus.api_users if "bus" in conf else ())
         self.serializer: ContextSerializer = wire(self.objects, self.callers)
         self._breaker = CircuitBreaker(f"the bus {self.name!r}", self._reach, pause=PAUSE)
         self._replies = threading.Event()

@@ -7,7 +7,7 @@ From a request to a claim:
 2. ``batches.py`` begins one transaction for all requests that wait (``claim_transaction.py``).
    ``table.py`` refreshes the hosts in memory, which are NumPy columns (``hosts.py``,
    ``columns.py``); ``liveness.py`` limits the age of the last report of a host that is up.
-3. ``Select`` asks the driver, with a ``Request`` made of the RequestSpec (``request.py``).
+3. ``Select`` asks the driver, with a ``Request`` made of the ResourceRequest (``request.py``).
    ``drivers/`` has the kinds; ``plugins.py`` has loaded one, its filters and its weighers.
 4. ``engine.py`` takes a host for each instance. ``ranking.py`` adds up the ``weighers/`` for all
    hosts, without those that ``filters/`` refuse; ``topology/`` finds NUMA cells and PCI devices.

@@ -9,7 +9,7 @@ from roost import exception
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import hosts as host_rows
 from roost.db.scheduler.claims import CONFIRMED, MOST, RESERVED, Claim
-from roost.objects import RequestSpec, Selection
+from roost.objects import ResourceRequest, Selection
 from roost.scheduler import engine, explain
 from roost.scheduler.claim_transaction import (
     ClaimChange,
@@ -35,7 +35,7 @@ class ClaimRequest:
         self,
         instance_uuids: Sequence[str],
         *,
-        spec: RequestSpec | None = None,
+        spec: ResourceRequest | None = None,
         cell_uuid: str | None = None,
     ) -> None:
         self.instance_uuids = tuple(dict.fromkeys(instance_uuids))
@@ -93,7 +93,7 @@ class Select(ClaimRequest):
         self,
         instance_uuids: Sequence[str],
         *,
-        spec: RequestSpec,
+        spec: ResourceRequest,
         alternates: int,
         beside: str | None = None,
         cell_uuid: str | None = None,
@@ -134,7 +134,7 @@ class Select(ClaimRequest):
         found = {uuid: self._selections(transaction, uuid) for uuid in self.instance_uuids}
         self.answer = [found[uuid] for uuid in self._asked]
 
-    def _decide(self, transaction: ClaimTransaction, spec: RequestSpec) -> ClaimChange:
+    def _decide(self, transaction: ClaimTransaction, spec: ResourceRequest) -> ClaimChange:
         self._kept = self._find_kept(transaction)
         uuids = self.instance_uuids
         placed = [self._kept.get(uuid) for uuid in uuids]
@@ -200,7 +200,7 @@ class Move(ClaimRequest):
         self,
         instance_uuid: str,
         *,
-        spec: RequestSpec,
+        spec: ResourceRequest,
         to: Selection,
         leaving: str | None = None,
         arrived: bool = False,
@@ -340,7 +340,7 @@ def _confirmed(transaction: ClaimTransaction, own: Claim) -> Claim:
     return dataclasses.replace(own, state=CONFIRMED)
 
 
-def _elsewhere(spec: RequestSpec, host: str) -> RequestSpec:
+def _elsewhere(spec: ResourceRequest, host: str) -> ResourceRequest:
     found = spec.obj_clone()
     found.ignore_hosts = [*spec.ignore_hosts, host]
     return found

@@ -9,7 +9,7 @@ from roost import exception
 from roost.db.engine import Session
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler.claims import Claim
-from roost.objects import RequestSpec, Selection
+from roost.objects import ResourceRequest, Selection
 from roost.scheduler import engine
 from roost.scheduler.drivers import Driver
 from roost.scheduler.engine import Placement
@@ -125,7 +125,7 @@ class ClaimTransaction:
 
     def request(
         self,
-        spec: RequestSpec,
+        spec: ResourceRequest,
         instance_uuids: Sequence[str],
         *,
         placed: Sequence[int | None],
@@ -178,7 +178,7 @@ class ClaimTransaction:
             change.gained[uuid] = engine.take(request, self.hosts, place.row)
         return True
 
-    def _group_counts(self, spec: RequestSpec, moving: Sequence[str]) -> dict[int, int]:
+    def _group_counts(self, spec: ResourceRequest, moving: Sequence[str]) -> dict[int, int]:
         if spec.group is None:
             return {}
         uuid = spec.group.uuid

@@ -9,7 +9,7 @@ from roost import exception
 from roost.db import engine as db_engine
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler.claims import Claim
-from roost.objects import InstancePlace, RequestSpec, Selection
+from roost.objects import InstancePlace, ResourceRequest, Selection
 from roost.objects.explanation import nearest_misses, verdicts_of
 from roost.scheduler.batches import Batches, GroupCommit
 from roost.scheduler.claim_requests import ClaimRequest, Drop, Move, Release, Restore, Select
@@ -38,7 +38,7 @@ class Claims:
 
     def select(
         self,
-        spec: RequestSpec,
+        spec: ResourceRequest,
         instance_uuids: Sequence[str],
         *,
         alternates: int,
@@ -70,7 +70,7 @@ class Claims:
     def move(
         self,
         instance_uuid: str,
-        spec: RequestSpec,
+        spec: ResourceRequest,
         *,
         to: Selection,
         leaving: str | None = None,

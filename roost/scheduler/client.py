@@ -1,13 +1,18 @@
-"""Clients of the scheduler: for the API level and for cells, and the reporter of a host."""
+"""Clients of the scheduler: for the API level and for cells, and the reporter of a host.
 
+All that another service needs which places something else than servers; see ``doc/consumers.rst``.
+"""
+
+import datetime
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception
 from roost.context import RequestContext, admin_context
-from roost.objects import HostReport
+from roost.objects import HostReport, InstancePlace, ResourceInventory
+from roost.objects.inventory import HOLDING, PCPU, STANDARD_CLASSES
 from roost.rpc.scheduler import CellScheduler, Scheduler
 
 LOG = logging.getLogger(__name__)
@@ -144,3 +149,63 @@ class Reporter:
         if not self._unavailable:
             LOG.warning("cannot report this host, will retry: %s", error)
             self._unavailable = True
+
+
+def provider_report(
+    name: str,
+    *,
+    cell_uuid: str,
+    inventories: Sequence[ResourceInventory],
+    consumers: Mapping[str, Mapping[str, int]],
+    reported_at: datetime.datetime,
+    traits: Sequence[str] = (),
+    labels: Sequence[str] = (),
+    availability_zone: str = "nova",
+    enabled: bool = True,
+) -> HostReport:
+    """Return the report of a host that runs no servers: a pool of storage, a set of licences.
+
+    :param cell_uuid: the uuid that all hosts of one service have in common
+    :param inventories: what it has; of the ``STANDARD_CLASSES`` only the total, the reserve and the
+        ratio count
+    :param consumers: everything that is there now, by uuid: its amounts by resource class
+    :param reported_at: the time by the host's own clock
+    """
+    return HostReport.of(
+        host=name,
+        node=name,
+        cell_uuid=cell_uuid,
+        availability_zone=availability_zone,
+        enabled=enabled,
+        up=True,
+        hypervisor_type="",
+        hypervisor_version=0,
+        traits=list(traits),
+        labels=list(labels),
+        inventories=[each for each in inventories if each.resource_class not in HOLDING],
+        instances=list(consumers),
+        holdings={
+            uuid: [amounts.get(name, 0) for name in HOLDING] for uuid, amounts in consumers.items()
+        },
+        places=[
+            InstancePlace.of(instance_uuid=uuid, resources=others)
+            for uuid, amounts in consumers.items()
+            if (others := {name: amounts[name] for name in amounts if name not in HOLDING})
+        ],
+        reported_at=reported_at,
+        **_standard(inventories),
+    )
+
+
+def _standard(inventories: Sequence[ResourceInventory]) -> dict[str, float]:
+    """Return a report's fields of all standard classes."""
+    found = {each.resource_class: each for each in inventories}
+    values: dict[str, float] = {}
+    for resource_class, name in STANDARD_CLASSES.items():
+        one = found.get(resource_class) or ResourceInventory.of(
+            resource_class=resource_class, total=0, max_unit=0
+        )
+        values |= {name: one.total, f"{name}_used": 0}
+        if resource_class != PCPU:
+            values |= {f"{name}_reserved": one.reserved, f"{name}_ratio": one.allocation_ratio}
+    return values

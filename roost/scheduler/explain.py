@@ -16,7 +16,7 @@ from roost.db import engine as db_engine
 from roost.db.engine import Session
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import server_groups as group_rows
-from roost.objects import Explanation, FilterVerdict, NearMiss, RankedHost, RequestSpec
+from roost.objects import Explanation, FilterVerdict, NearMiss, RankedHost, ResourceRequest
 from roost.scheduler import engine
 from roost.scheduler.claim_transaction import selection
 from roost.scheduler.drivers import Driver
@@ -121,7 +121,7 @@ class DryRuns:
         self._table = HostTable(silence=silence, hearing=hearing, now=now)
         self._lock = threading.Lock()
 
-    def explain(self, spec: RequestSpec, *, instances: int) -> Explanation:
+    def explain(self, spec: ResourceRequest, *, instances: int) -> Explanation:
         """Return the decision that a request for this many new instances would get."""
         with self._lock:
             with self._database.read() as session:
@@ -147,7 +147,7 @@ class DryRuns:
             sentence=None if chosen else _sentence(request, decision),
         )
 
-    def _request(self, session: Session, spec: RequestSpec, instances: int) -> Request:
+    def _request(self, session: Session, spec: ResourceRequest, instances: int) -> Request:
         held = claim_rows.find(session, hinted_instances(spec))
         members: dict[int, int] = {}
         if spec.group is not None:

@@ -24,7 +24,7 @@ from roost.objects import (
     Explanation,
     HostReport,
     InstancePlace,
-    RequestSpec,
+    ResourceRequest,
     Selection,
     ServerGroup,
     SnapshotRange,
@@ -166,7 +166,7 @@ class SchedulerManager:
         self,
         context: RequestContext,
         *,
-        request_spec: RequestSpec,
+        request_spec: ResourceRequest,
         instance_uuids: list[str],
         alternates: int,
         beside: str | None = None,
@@ -180,7 +180,7 @@ class SchedulerManager:
         )
 
     def explain(
-        self, context: RequestContext, *, request_spec: RequestSpec, instances: int = 1
+        self, context: RequestContext, *, request_spec: ResourceRequest, instances: int = 1
     ) -> Explanation:
         return self._dry_runs.explain(request_spec, instances=instances)
 
@@ -192,7 +192,7 @@ class SchedulerManager:
         context: RequestContext,
         *,
         instance_uuid: str,
-        request_spec: RequestSpec,
+        request_spec: ResourceRequest,
         to: Selection,
         leaving: str | None = None,
         arrived: bool = False,

@@ -1,12 +1,15 @@
-"""The request to a driver: plain values, and the RequestSpec for plug-ins that need more."""
+"""The request to a driver: plain values, and the request as sent for plug-ins that need more."""
 
+import collections
 import dataclasses
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Final, Self
 
+from roost import exception
 from roost.db.scheduler.hosts import RESOURCES, Amounts
-from roost.objects import RequestSpec
-from roost.objects.inventory import resources_of
+from roost.objects import Flavor, ImageMeta, RequestSpec, ResourceRequest
+from roost.objects.inventory import HOLDING, resources_of
 from roost.objects.topology import sizes_of
 
 _HINTS: Final = ("same_host", "different_host")
@@ -14,16 +17,16 @@ _HINTS: Final = ("same_host", "different_host")
 
 @dataclasses.dataclass
 class Request:
-    """A request for hosts for some instances.
+    """A request for hosts for some instances: of servers, or whatever else its ``spec`` is for.
 
     ``placed`` has an entry per instance: the row of the host on which it holds a claim and stays,
-    or None. ``asked`` are the requested amounts per instance, and ``resources`` those of custom
+    or None. ``asked`` are the requested amounts per instance, and ``resources`` those of other
     resource classes. ``group_counts`` has the number of
     members of the request's server group per row, including those just placed; ``rows_of`` the rows
     of hosts on which the instances that hints name hold claims.
     """
 
-    spec: RequestSpec
+    spec: ResourceRequest
     asked: Amounts
     resources: Mapping[str, int]
     placed: Sequence[int | None]
@@ -34,7 +37,7 @@ class Request:
     @classmethod
     def of(
         cls,
-        spec: RequestSpec,
+        spec: ResourceRequest,
         *,
         placed: Sequence[int | None] = (None,),
         alternates: int = 0,
@@ -45,7 +48,7 @@ class Request:
         return cls(
             spec,
             asked_by(spec),
-            resources_of(spec.flavor),
+            inventoried(spec),
             placed,
             alternates,
             counts,
@@ -75,31 +78,58 @@ class Request:
         """Whether its claims have details: an exact topology, or custom resources."""
         return self.wants_topology or bool(self.resources)
 
+    @property
+    def flavor(self) -> Flavor | None:
+        """The flavor of its servers; None: it is for something else."""
+        return self.spec.flavor if isinstance(self.spec, RequestSpec) else None
+
+    @property
+    def image(self) -> ImageMeta | None:
+        """The image of its servers, if they have one."""
+        return self.spec.image if isinstance(self.spec, RequestSpec) else None
+
     def extra_specs(self) -> Mapping[str, str]:
-        found: Mapping[str, str] = self.spec.flavor.extra_specs
-        return found
+        """Return the extra specs of the flavor, or nothing without a flavor."""
+        return self.flavor.extra_specs if self.flavor else {}
 
     def image_properties(self) -> Mapping[str, str]:
         """Return the properties of the image, or nothing without an image."""
-        return self.spec.image.properties if self.spec.image else {}
+        return self.image.properties if self.image else {}
 
 
-def asked_by(spec: RequestSpec) -> Amounts:
-    """Return the amounts that one instance takes, in the order of ``RESOURCES``."""
-    return (*sizes_of(spec.flavor, spec.image, spec.numa_topology), 1)
+def asked_by(spec: ResourceRequest) -> Amounts:
+    """Return the amounts that one instance takes, in the order of ``RESOURCES``.
+
+    :raises roost.exception.Invalid: when the request has a negative amount
+    """
+    if any(amount < 0 for amount in spec.resources.values()):
+        raise exception.Invalid(f"resources must not be negative: {spec.resources}")
+    named = (spec.resources.get(resource_class, 0) for resource_class in HOLDING)
+    if not isinstance(spec, RequestSpec):
+        return (*named, 1)
+    sizes = sizes_of(spec.flavor, spec.image, spec.numa_topology)
+    return (*map(operator.add, sizes, named), 1)
 
 
-def hinted_instances(spec: RequestSpec) -> list[str]:
+def inventoried(spec: ResourceRequest) -> dict[str, int]:
+    """Return what one instance takes of all other resource classes, which inventories count."""
+    found = collections.Counter(spec.resources)
+    if isinstance(spec, RequestSpec):
+        found.update(resources_of(spec.flavor))
+    return {name: found[name] for name in sorted(found) if found[name] and name not in HOLDING}
+
+
+def hinted_instances(spec: ResourceRequest) -> list[str]:
     """Return the instances that the hints name, whose hosts the decision needs."""
     return [uuid for hint in _HINTS for uuid in spec.hints.get(hint, ())]
 
 
-def tried_hosts(spec: RequestSpec) -> list[tuple[str, str | None]]:
+def tried_hosts(spec: ResourceRequest) -> list[tuple[str, str | None]]:
     """Return (host, node) of each failed build; node None: any."""
     return [(tried.host, tried.node) for tried in spec.retry.tried] if spec.retry else []
 
 
-def rules_out(spec: RequestSpec, *, host: str, node: str) -> bool:
+def rules_out(spec: ResourceRequest, *, host: str, node: str) -> bool:
     """Return whether the request ignores this host or was tried on it."""
     tried = tried_hosts(spec)
     return host in spec.ignore_hosts or (host, None) in tried or (host, node) in tried

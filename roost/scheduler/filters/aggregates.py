@@ -95,10 +95,10 @@ class AggregateTypeAffinityFilter(Filter):
     name = "aggregate_type_affinity"
 
     def key(self, request: Request) -> Hashable:
-        return request.spec.flavor.name
+        return request.flavor.name if request.flavor else None
 
     def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
-        flavor = request.spec.flavor.name
+        flavor = self.key(request)
 
         def keeps_out(membership: Membership) -> bool:
             flavors = membership.listed(_FLAVORS)

@@ -92,5 +92,4 @@ class IsolatedHostsFilter(Filter):
         return [Refusal("reserved for isolated images", isolated)] if self._strict else []
 
     def _is_isolated(self, request: Request) -> bool:
-        image = request.spec.image
-        return image is not None and image.id in self._images
+        return request.image is not None and request.image.id in self._images

@@ -21,9 +21,9 @@ class _Asked(NamedTuple):
 
 
 class TraitsFilter(RequirementsFilter):
-    """Allows only hosts with all traits that flavor and image require and none that they forbid.
+    """Allows only hosts with all required traits and without those that are forbidden.
 
-    Hardware of the guest that they request implies required traits, too.
+    The request, flavor and image name them. Hardware of the guest implies required traits, too.
     """
 
     name = "traits"
@@ -74,8 +74,11 @@ class IsolatedAggregatesFilter(Filter):
 
 
 def _asked(request: Request) -> _Asked:
-    specs, properties = request.extra_specs(), request.image_properties()
-    return _read((*properties.items(), *specs.items())) if specs or properties else _NONE
+    spec, properties, specs = request.spec, request.image_properties(), request.extra_specs()
+    named = [(f"{_PREFIX}{trait}", "required") for trait in spec.required_traits]
+    named += [(f"{_PREFIX}{trait}", "forbidden") for trait in spec.forbidden_traits]
+    items = (*properties.items(), *specs.items(), *named)
+    return _read(items) if items else _NONE
 
 
 @functools.lru_cache(maxsize=4096)

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from roost.db.scheduler.hosts import RESOURCES
-from roost.objects import Flavor, RequestSpec, ServerGroup
+from roost.objects import ResourceRequest, ServerGroup
 from roost.scheduler import engine
 from roost.scheduler.columns import Floats, Ints
 from roost.scheduler.drivers import Driver
@@ -130,7 +130,7 @@ class _Run:
 
 
 class _Asking:
-    """Makes requests; those of a kind share a RequestSpec, those of a group its member counts.
+    """Makes requests; those of a kind share a ResourceRequest, those of a group its member counts.
 
     Taking and giving back hosts updates the member counts of the request's group.
     """
@@ -138,7 +138,7 @@ class _Asking:
     def __init__(self, kinds: Sequence[RequestShape], policy: str | None) -> None:
         self._kinds = kinds
         self._policy = policy
-        self._specs: dict[int, RequestSpec] = {}
+        self._specs: dict[int, ResourceRequest] = {}
         self._members: dict[str, dict[int, int]] = {}
 
     def request(self, number: int) -> Request:
@@ -150,33 +150,13 @@ class _Asking:
         return Request.of(spec, placed=(None,) * kind.vms, group_counts=members)
 
 
-def _spec(kind: RequestShape, policy: str | None) -> RequestSpec:
-    return RequestSpec.of(
+def _spec(kind: RequestShape, policy: str | None) -> ResourceRequest:
+    return ResourceRequest.of(
         request_uuid=_NO_ID,
         project_id=_NO_ID,
-        user_id=_NO_ID,
-        num_instances=kind.vms,
-        flavor=_flavor(kind),
-        image=None,
+        resources={"VCPU": kind.cores, "MEMORY_MB": kind.ram, "DISK_GB": kind.disk},
         availability_zone=kind.zone,
         group=_group(kind.group, policy) if kind.group and policy else None,
-    )
-
-
-def _flavor(kind: RequestShape) -> Flavor:
-    return Flavor.of(
-        flavorid="simulated",
-        name="simulated",
-        vcpus=kind.cores,
-        memory_mb=kind.ram,
-        root_gb=kind.disk,
-        ephemeral_gb=0,
-        swap=0,
-        rxtx_factor=1.0,
-        is_public=True,
-        disabled=False,
-        description=None,
-        extra_specs={},
     )
 
 
