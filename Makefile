@@ -1,5 +1,5 @@
 # What people and CI type. Everything runs in .venv, which the first command makes.
-.PHONY: help rig test soak tempest clients lint samples doc clean environment
+.PHONY: help rig test soak tempest clients lint samples doc packages clean environment
 
 BIN = .venv/bin
 
@@ -43,8 +43,12 @@ doc:  ## build the documentation into doc/build
 	@sh tools/environment.sh test lint doc
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/doc.sh
 
+packages:  ## wheels of the scheduler and of its client, without the rest, into dist/
+	@sh tools/environment.sh
+	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist packages/scheduler-client packages/scheduler
+
 clean:  ## remove what was made here: the environment, a rig, caches
 	@if [ -x $(BIN)/roost-rig ]; then $(BIN)/roost-rig down --if-there; fi
-	rm -rf .venv .tox .rig .services build doc/build *.egg-info
+	rm -rf .venv .tox .rig .services build dist doc/build *.egg-info packages/*/*.egg-info
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find roost tests tools doc -name __pycache__ -type d -prune -exec rm -rf {} +

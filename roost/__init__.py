@@ -8,3 +8,7 @@ a server, and the moves between its states, are in ``operations/``. A package im
 layers below it: ``setup.cfg`` lists them, from ``rig`` at the top to ``context.py`` and
 ``exception.py``.
 """
+
+from typing import Final
+
+__version__: Final = "0.1.0"

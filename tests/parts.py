@@ -33,6 +33,7 @@ MODULES: Final[dict[str, tuple[str, ...]]] = {
         "tests/integration/test_unreachable_cell.py",
     ),
     "daemons": (
+        "tests/integration/test_distributions.py",
         "tests/integration/test_graceful_shutdown.py",
         "tests/integration/test_private_services.py",
         "tests/integration/test_proxy.py",

@@ -21,17 +21,6 @@ _PROBES: Final = 5.0  # seconds between two probes of all cells
 _DYNAMIC: Final = "DynamicJSON"
 
 
-def database(conf: cfg.ConfigOpts, group: str) -> Database:
-    """Return the database that a group of options names.
-
-    :raises roost.exception.Invalid: when it does not
-    """
-    url = conf[group].connection
-    if not url:
-        raise exception.Invalid(f"[{group}] connection must be set for this daemon")
-    return Database(url, connections=conf.rpc_threads)
-
-
 def cells(conf: cfg.ConfigOpts, api_database: Database, hosts: HostBreakers | None = None) -> Cells:
     """Return all cells, for the API level.
 

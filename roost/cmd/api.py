@@ -24,7 +24,7 @@ from roost.api.policy import Policy
 from roost.api.routes import OPEN_PATHS
 from roost.cells import Cells
 from roost.cells.host_breakers import HostBreakers
-from roost.cmd import _checks, _granian, _http, _options, _parts, _run, _wsgi_middleware
+from roost.cmd import _checks, _database, _granian, _http, _options, _parts, _run, _wsgi_middleware
 from roost.cmd._daemon import Closable, Daemon, Periodic
 from roost.cmd._waiting import StartupCheck
 from roost.db.engine import Database
@@ -79,7 +79,7 @@ def put_together(conf: cfg.ConfigOpts, *, listens: bool = True) -> Api:
     """
     bus = Bus(conf)
     scheduler_bus = _parts.scheduler_bus(conf, bus)
-    database = _parts.database(conf, "api_database")
+    database = _database.configured(conf, "api_database")
     cells = _parts.cells(conf, database, HostBreakers(begin=admission.leave_turn))
     watch = _parts.watch(cells)
     executor = concurrency.executor(conf.api.threads)

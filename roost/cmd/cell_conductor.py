@@ -10,7 +10,7 @@ from typing import Final
 from oslo_config import cfg
 
 from roost import migrations, networks, security_groups
-from roost.cmd import _checks, _options, _parts, _run
+from roost.cmd import _checks, _database, _options, _parts, _run
 from roost.cmd._daemon import Daemon, Periodic, RpcServer
 from roost.cmd._waiting import StartupCheck
 from roost.conductor.cell import sweeper as cell_sweeper
@@ -45,7 +45,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     """Assemble a cell-conductor. It serves once ``roost-manage`` has mapped its cell."""
     bus = Bus(conf)
     scheduler_bus = _parts.scheduler_bus(conf, bus)
-    database = _parts.database(conf, "cell_database")
+    database = _database.configured(conf, "cell_database")
     compute, scheduler = Compute(bus), CellSchedulerClient(scheduler_bus)
     notifier = Notifier(conf, f"{NAME}:{conf.host}")
     outside_ports = _outside_ports(conf)

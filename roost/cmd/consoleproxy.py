@@ -11,7 +11,7 @@ from typing import Final
 from oslo_config import cfg
 
 from roost import exception, migrations
-from roost.cmd import _checks, _options, _parts, _run
+from roost.cmd import _checks, _database, _options, _run
 from roost.cmd._daemon import Daemon, Periodic
 from roost.consoleproxy.proxy import ConsoleProxy, ProxySettings
 from roost.consoleproxy.tokens import Tokens
@@ -28,7 +28,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     """
     if concurrency.selected() != concurrency.THREADING:
         raise exception.Invalid("roost-consoleproxy needs concurrency = threading.")
-    database = _parts.database(conf, "api_database")
+    database = _database.configured(conf, "api_database")
     proxy = ConsoleProxy(_settings(conf), Tokens(database))
     return Daemon(
         NAME,

@@ -12,7 +12,7 @@ from oslo_config import cfg
 from roost import exception, migrations, networks
 from roost.api import admission
 from roost.cells import Cells
-from roost.cmd import _checks, _http, _options, _parts, _run
+from roost.cmd import _checks, _database, _http, _options, _parts, _run
 from roost.cmd._daemon import Daemon
 from roost.metadata import identity
 from roost.metadata.app import make_app
@@ -24,7 +24,7 @@ _SHARE: Final = 0.125  # of all slots that one guest may have
 
 def build(conf: cfg.ConfigOpts) -> Daemon:
     """Assemble the service; it serves in this process."""
-    database = _parts.database(conf, "api_database")
+    database = _database.configured(conf, "api_database")
     cells = _parts.cells(conf, database)
     options = conf.metadata
     guests = Guests(

@@ -9,7 +9,7 @@ from typing import Final
 from oslo_config import cfg
 
 from roost import migrations
-from roost.cmd import _checks, _options, _parts, _run
+from roost.cmd import _checks, _database, _options, _run
 from roost.cmd._daemon import Daemon, Periodic, RpcServer
 from roost.rpc.scheduler import CellScheduler, Scheduler
 from roost.rpc.transport import Bus
@@ -28,7 +28,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     """Assemble a scheduler."""
     url = conf.scheduler.transport_url
     bus = Bus(conf, url)
-    database = _parts.database(conf, "scheduler_database")
+    database = _database.configured(conf, "scheduler_database")
     silence = LivenessTimeouts.of(down_time=conf.service_down_time)
     listening = ListeningTime(gap=silence.gap)
     manager = SchedulerManager(

@@ -13,7 +13,7 @@ from oslo_config import cfg
 from roost import migrations, security_groups
 from roost.cells import Cells
 from roost.cells.security_groups import GroupCopies
-from roost.cmd import _checks, _options, _parts, _run
+from roost.cmd import _checks, _database, _options, _parts, _run
 from roost.cmd._daemon import Daemon, Periodic, RpcServer
 from roost.cmd._waiting import StartupCheck
 from roost.conductor.super.boot_service import BootService
@@ -38,7 +38,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     """Assemble a super-conductor."""
     bus = Bus(conf)
     scheduler_bus = _parts.scheduler_bus(conf, bus)
-    database = _parts.database(conf, "api_database")
+    database = _database.configured(conf, "api_database")
     cells = _parts.cells(conf, database)
     scheduler = SchedulerClient(scheduler_bus)
     groups = (

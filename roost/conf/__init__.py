@@ -10,63 +10,51 @@ May import the lowest layer (``states``, ``exception`` and the like) only.
 """
 
 import functools
+import importlib.util
 import pathlib
 import sys
 from collections.abc import Callable, Sequence
 from importlib import metadata as packages
+from types import ModuleType
 from typing import Any
 
 from oslo_config import cfg
 
-from roost.conf import (
-    api,
-    bridge,
-    bus,
-    cells,
-    compute,
-    conductor,
-    consoles,
-    database,
-    default,
-    filters,
-    glance,
-    identity,
-    image,
-    libvirt,
-    metadata,
-    network,
-    neutron,
-    pci,
-    quota,
-    scheduler,
-    servicegroup,
-)
-from roost.conf.identity import PASSWORD, PROVING, auth_options
+from roost import __version__
 
 DEFAULT_FILE = "/etc/roost/roost.conf"
-_MODULES = (
-    default,
-    bus,
-    servicegroup,
-    database,
-    api,
-    identity,
-    cells,
-    quota,
-    conductor,
-    scheduler,
-    filters,
-    compute,
-    libvirt,
-    network,
-    bridge,
-    neutron,
-    image,
-    glance,
-    pci,
-    metadata,
-    consoles,
+_NAMES = (
+    "default",
+    "bus",
+    "servicegroup",
+    "database",
+    "api",
+    "identity",
+    "cells",
+    "quota",
+    "conductor",
+    "scheduler",
+    "filters",
+    "compute",
+    "libvirt",
+    "network",
+    "bridge",
+    "neutron",
+    "image",
+    "glance",
+    "pci",
+    "metadata",
+    "consoles",
 )
+
+
+def _installed() -> list[ModuleType]:
+    """Import the modules of options; a distribution of one daemon has only those that it reads."""
+    paths = (f"{__name__}.{name}" for name in _NAMES)
+    return [importlib.import_module(path) for path in paths if importlib.util.find_spec(path)]
+
+
+_MODULES = _installed()
 
 
 def register(conf: cfg.ConfigOpts) -> None:
@@ -95,7 +83,7 @@ def load(
         list(arguments),
         project="roost",
         prog=prog,
-        version=packages.version("roost"),
+        version=__version__,
         default_config_files=files,
         default_config_dirs=[],
     )
@@ -107,6 +95,8 @@ def of(values: dict[str, dict[str, Any]]) -> cfg.ConfigOpts:
     conf = load([], files=[])
     for group, options in values.items():
         if "auth_type" in options:
+            from roost.conf.identity import auth_options  # needs Keystone's library
+
             conf.register_opts(auth_options(options["auth_type"]), group)
         for name, value in options.items():
             conf.set_override(name, value, group=None if group == "DEFAULT" else group)
@@ -119,6 +109,8 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     Besides our own they are those of the usual auth plug-in; the plug-in in use, and its options,
     are only known when the files are read.
     """
+    from roost.conf.identity import PASSWORD, PROVING, auth_options
+
     return [*own_opts(), *((group, auth_options(PASSWORD)) for group in PROVING)]
 
 

@@ -16,8 +16,9 @@ _PROCESS = "what a process begins with"
 # Small modules that no second one imports, and why each stays.
 SEAMS = {
     **{f"conf/{name}.py": _GROUP for name in ("bus", "cells", "database", "glance", "network")},
-    **{f"conf/{name}.py": _GROUP for name in ("pci", "servicegroup")},
+    **{f"conf/{name}.py": _GROUP for name in ("pci", "quota", "servicegroup")},
     "cmd/conductor.py": _PROCESS,
+    "cmd/scheduler_db_sync.py": _PROCESS,
     "rig/serve.py": _PROCESS,
     "rig/openstack/tables.py": _PROCESS,
     "conductor/super/manager.py": "what super-conductors serve over RPC",
