@@ -37,6 +37,7 @@ MODULES: Final[dict[str, tuple[str, ...]]] = {
         "tests/integration/test_graceful_shutdown.py",
         "tests/integration/test_private_services.py",
         "tests/integration/test_proxy.py",
+        "tests/integration/test_service_group_backends.py",
         "tests/integration/test_service_groups.py",
         "tests/integration/test_tls.py",
     ),

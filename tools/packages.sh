@@ -14,6 +14,7 @@ case "${1:-}" in
 rig) SERVICES="rabbitmq-server:5672 postgresql:5432" OTHERS="" CLIENTS="" ;;
 "") SERVICES="rabbitmq-server:5672 postgresql:5432 mariadb-server:3306 redis-server:6379"
     OTHERS="systemd:systemd-analyze haproxy:/usr/sbin/haproxy" # judge our units and our proxy
+    OTHERS="$OTHERS etcd-server:etcd memcached:memcached" # keep service groups
     CLIENTS="golang-go golang-github-gophercloud-gophercloud-dev" ;;
 *) echo "usage: tools/packages.sh [rig]" >&2 && exit 2 ;;
 esac

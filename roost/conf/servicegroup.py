@@ -17,8 +17,7 @@ OPTIONS = [
         "url",
         secret=True,
         help="For the tooz driver, the coordination service: redis://:PASSWORD@HOST:PORT,"
-        " memcached://HOST:PORT, etcd3+http://HOST:PORT, zookeeper://HOST:PORT, or file:///FOLDER"
-        " on a single machine. The client of that service must be installed, for Redis by"
-        " roost[redis].",
+        " etcd3+http://HOST:PORT, memcached://HOST:PORT, or file:///FOLDER on a single machine. Its"
+        " client must be installed: by roost[redis], roost[etcd] or roost[memcached].",
     ),
 ]

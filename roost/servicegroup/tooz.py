@@ -1,4 +1,4 @@
-"""Service groups in a coordination service (Redis, memcached, etcd, ZooKeeper, files), by tooz.
+"""Service groups in a coordination service (Redis, etcd, memcached, files), by tooz.
 
 Each cell has a group. Its daemons join it and send heartbeats; a daemon is down when its membership
 expires, or at once when it leaves. Heartbeats to the cell-conductors continue: they decide which
@@ -173,8 +173,7 @@ class CellGroup:
 
 
 _NETWORK_SECONDS: Final = 5  # for the service to answer, unless the URL says otherwise
-# Backends with one option ``timeout``, which is also the time until a silent member expires.
-_ONE_TIMEOUT: Final = ("file", "zookeeper", "kazoo")
+_FILES: Final = "file"  # its one option ``timeout`` is the time until a silent member expires
 
 
 class ToozGroup:
@@ -300,7 +299,7 @@ def _options(url: str, *, down_time: float) -> dict[str, Any]:
     given = urllib.parse.parse_qs(parts.query)
     seconds = math.ceil(down_time)
     options: dict[str, Any] = {"executor": "synchronous"}
-    if parts.scheme in _ONE_TIMEOUT:
+    if parts.scheme == _FILES:
         return {**options, "timeout": seconds}
     if "timeout" not in given:
         options["timeout"] = _NETWORK_SECONDS
