@@ -175,6 +175,7 @@ class Interface:
     def __init__(self, bus: ClientMaker, *, version_cap: str | None = None) -> None:
         self._bus = bus
         self._server: str | None = None
+        self._fanout = False
         self._patience: int | None = None
         self._client = bus.client(self.topic, version_cap)
 
@@ -182,6 +183,12 @@ class Interface:
         """Return the same interface, addressed to one server."""
         addressed = copy.copy(self)
         addressed._server = server  # noqa: SLF001 - our own copy
+        return addressed
+
+    def everywhere(self) -> Self:
+        """Return the same interface whose casts go to all servers, however many there are."""
+        addressed = copy.copy(self)
+        addressed._fanout = True  # noqa: SLF001 - our own copy
         return addressed
 
     def within(self, seconds: int) -> Self:
@@ -200,6 +207,7 @@ class Interface:
             version=sending.version,
             timeout=timeout,
             call_monitor_timeout=sending.declared.silence,
+            **({"fanout": True} if self._fanout else {}),
         )
         token = _carries_token(sending.declared, arguments)
         context = context.until(timeout, token=token)  # a cast has none, even within a call

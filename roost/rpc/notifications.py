@@ -1,6 +1,7 @@
 """Versioned notifications, for listeners outside Roost."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import oslo_messaging as messaging
@@ -8,6 +9,7 @@ from oslo_config import cfg
 
 from roost.context import RequestContext
 from roost.objects import RoostObject
+from roost.rpc import oslo_driver
 
 LOG = logging.getLogger(__name__)
 TOPIC = "versioned_notifications"
@@ -18,13 +20,24 @@ class Notifier:
 
     A notification that cannot be sent is logged and dropped: no task waits for listeners.
 
+    :param lifetime: seconds after which RabbitMQ drops notifications that nobody reads; None: never
+
     ``enabled``: whether any is sent. What only a payload needs is not read otherwise.
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, publisher: str) -> None:
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        publisher: str,
+        *,
+        topics: Sequence[str] = (TOPIC,),
+        lifetime: float | None = None,
+    ) -> None:
         transport = messaging.get_notification_transport(conf)
+        if lifetime is not None:
+            oslo_driver.let_expire(transport, lifetime)
         self._notifier = messaging.Notifier(
-            transport, publisher_id=publisher, topics=[TOPIC], retry=1
+            transport, publisher_id=publisher, topics=list(topics), retry=1
         )
         self.enabled = not {*conf.oslo_messaging_notifications.driver} <= {"noop"}
 

@@ -54,6 +54,7 @@ ANSWERS: Final[tuple[type[Exception], ...]] = (
 ANONYMOUS: Final = "guest"  # the user of a URL without one
 _PAUSE: Final = 1.0  # seconds
 _LOOK: Final = 1.0  # seconds; how long to wait for a message at least, before any other work
+FANOUT_SECONDS: Final = 10.0  # for which a message to all servers is of use; see doc/bus.rst
 _SURE: Final = messaging.TransportOptions(at_least_once=True)
 # All private names that are used, here and in roost/rpc/server.py.
 REACHED: Final[Mapping[Any, tuple[str, ...]]] = {
@@ -142,7 +143,8 @@ class _Calm(impl_rabbit.Connection):  # type: ignore[misc]
     oslo.messaging retries without a pause, for example when the virtual host does not exist, and
     fills the log. After each message it wakes ten times, from a millisecond on, to acknowledge what
     other threads have handled; RPC is acknowledged as it arrives. RabbitMQ compares the user of a
-    message with the user who has logged in.
+    message with the user who has logged in. Fanout messages expire, so that the queue of a server
+    that has stopped to read stays short.
     """
 
     def _set_current_channel(self, new_channel: Any) -> None:
@@ -150,7 +152,8 @@ class _Calm(impl_rabbit.Connection):  # type: ignore[misc]
         super()._set_current_channel(new_channel)
         if is_new:
             user = self.connection.userid or ANONYMOUS
-            self._producer.publish = functools.partial(self._producer.publish, user_id=user)
+            publish = functools.partial(self._producer.publish, user_id=user)
+            self._producer.publish = _expiring(publish, FANOUT_SECONDS, exchange_type="fanout")
 
     def consume(self, timeout: float | None = None) -> None:
         try:
@@ -160,6 +163,35 @@ class _Calm(impl_rabbit.Connection):  # type: ignore[misc]
         except Exception:
             time.sleep(_PAUSE)
             raise
+
+
+def _expiring(
+    publish: Callable[..., Any], seconds: float, *, exchange_type: str
+) -> Callable[..., Any]:
+    """Return the same function, whose messages to exchanges of this type expire."""
+
+    def send(*message: Any, exchange: Any, **how: Any) -> Any:
+        if exchange.type == exchange_type:
+            how["expiration"] = seconds
+        return publish(*message, exchange=exchange, **how)
+
+    return send
+
+
+def let_expire(transport: Any, seconds: float) -> None:
+    """Have RabbitMQ drop notifications that nobody has read for so long; not so other brokers."""
+
+    class Expiring(impl_rabbit.Connection):  # type: ignore[misc]
+        def _set_current_channel(self, new_channel: Any) -> None:
+            is_new = new_channel is not None and new_channel != self.channel
+            super()._set_current_channel(new_channel)
+            if is_new:
+                publish = self._producer.publish
+                self._producer.publish = _expiring(publish, seconds, exchange_type="topic")
+
+    pool = getattr(transport._driver, "_connection_pool", None)  # noqa: SLF001 - see above
+    if pool is not None:
+        pool.connection_cls = Expiring
 
 
 def sender_of(incoming: Any) -> str | None:
