@@ -9,10 +9,10 @@ from roost.rpc.access import NOTHING, ROWS
 from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.compute import Compute
 from roost.rpc.interface import Interface
-from roost.rpc.scheduler import CellScheduler, Scheduler
+from roost.rpc.scheduler import CellScheduler, Scheduler, SchedulerFeed
 from roost.rpc.super_conductor import SuperConductor
 
-INTERFACES = (SuperConductor, Scheduler, CellScheduler, CellConductor, Compute)
+INTERFACES = (SuperConductor, Scheduler, SchedulerFeed, CellScheduler, CellConductor, Compute)
 COLUMNS = (("topic", 16), ("method", 28), ("callers", 20), ("compared", 34), ("token", 6))
 _COMPARED = {NOTHING: "nothing: it is the same for all", ROWS: "rows: those of other cells"}
 

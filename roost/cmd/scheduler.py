@@ -11,16 +11,21 @@ from oslo_config import cfg
 from roost import migrations
 from roost.cmd import _checks, _database, _options, _run
 from roost.cmd._daemon import Daemon, Periodic, RpcServer
-from roost.rpc.scheduler import CellScheduler, Scheduler
+from roost.rpc.notifications import Notifier
+from roost.rpc.scheduler import CellScheduler, Scheduler, SchedulerFeed
 from roost.rpc.transport import Bus
 from roost.scheduler import plugins
+from roost.scheduler.changes import ChangeQueue, HostChanges
 from roost.scheduler.liveness import LivenessTimeouts
 from roost.scheduler.manager import SchedulerManager
+from roost.scheduler.publishing import ChangeNotifications, SchedulerFeeder
 from roost.servicegroup.driver import ListeningTime
 
 NAME = "roost-scheduler"
 FORGET_INTERVAL: Final = 3600.0  # seconds between two purges of groups deleted long ago
 EXPIRY_INTERVAL: Final = 10.0  # seconds between two searches for unconfirmed claims
+FED: Final = 15.0  # seconds without a message, its own echo included, after which it polls again
+NOTIFICATIONS_LAST: Final = 3600.0  # seconds: who reads none for longer asks for the changes
 LISTEN: Final = 1.0  # seconds between two notes whether this process receives messages
 
 
@@ -31,16 +36,36 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     database = _database.configured(conf, "scheduler_database")
     silence = LivenessTimeouts.of(down_time=conf.service_down_time)
     listening = ListeningTime(gap=silence.gap)
+    queues: list[ChangeQueue] = []
+
+    def publish(changes: HostChanges) -> None:
+        for queue in queues:
+            queue.put(changes)
+
     manager = SchedulerManager(
         database,
         driver=plugins.load_driver(conf.scheduler),
         silence=silence,
         hearing=listening,
+        publish=publish,
+        is_fed=lambda: feed.consumer_state.received_within(FED),
     )
     api, cells = (
         RpcServer(bus, interface, manager, name=conf.host, threads=conf.rpc_threads)
         for interface in (Scheduler, CellScheduler)
     )
+    feed = RpcServer(bus, SchedulerFeed, manager, name=conf.host, threads=1)
+    feeder = SchedulerFeeder(SchedulerFeed(bus), sender=manager.name)
+    queues.append(ChangeQueue(feeder.send, name="other schedulers"))
+    if conf.scheduler.change_topics:
+        notifier = Notifier(
+            conf,
+            f"{NAME}:{conf.host}",
+            topics=conf.scheduler.change_topics,
+            lifetime=NOTIFICATIONS_LAST,
+        )
+        notifications = ChangeNotifications(database, notifier)
+        queues.append(ChangeQueue(notifications.send, name="listeners"))
 
     def listen() -> None:
         listening.note(
@@ -50,12 +75,13 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     return Daemon(
         NAME,
         checks=[_checks.schema(database, migrations.SCHEDULER), _checks.broker(conf, url)],
-        servers=[api, cells],
+        servers=[feed, api, cells],
         periodics=[
             Periodic(lambda: EXPIRY_INTERVAL, manager.expire_claims, "expiry"),
             Periodic(FORGET_INTERVAL, manager.forget_deleted, "deleted groups"),
             Periodic(silence.gap / 3, cells.consumer_state.call, "echo"),
             Periodic(LISTEN, listen, "listening"),
+            *(Periodic(0.0, queue.send_next, f"changes to {queue.name}") for queue in queues),
         ],
         closing=[bus, database],
     )

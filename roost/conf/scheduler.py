@@ -67,4 +67,11 @@ OPTIONS = [
         help="The number of best hosts to choose from at random. More than 1 keeps several"
         " schedulers from choosing the same host at the same time.",
     ),
+    cfg.ListOpt(
+        "change_topics",
+        default=[],
+        help="The topics of notifications of every change of a host, its claims and its liveness."
+        " None: they are not sent. [oslo_messaging_notifications] says how they are. See"
+        " doc/stream.",
+    ),
 ]

@@ -2,8 +2,9 @@
 
 Importing this package registers every object for the serializer. ``base.py`` has the base class
 and fields, the other modules one topic each: ``instance.py``, ``request.py`` (requests to the
-scheduler, and its answers), ``flavor.py`` (images and key pairs, too), ``host.py``, ``groups.py``,
-``inventory.py``, ``migration.py``, ``network.py``. ``tests/unit/objects`` pins fields and versions.
+scheduler, and its answers), ``flavor.py`` (images and key pairs, too), ``host.py``,
+``host_changes.py``, ``groups.py``, ``inventory.py``, ``migration.py``, ``network.py``.
+``tests/unit/objects`` pins fields and versions.
 """
 
 from roost.objects.action import InstanceAction, InstanceActionEvent, Operation
@@ -12,6 +13,7 @@ from roost.objects.explanation import Explanation, FilterVerdict, NearMiss, Rank
 from roost.objects.flavor import Flavor, ImageMeta, Keypair
 from roost.objects.groups import Aggregate, CellLiveness, ServerGroup, SnapshotRange
 from roost.objects.host import HostFinding, HostReport, InstanceLocation, Service
+from roost.objects.host_changes import HostChange, HostChangePage, HostChangesPayload
 from roost.objects.instance import BlockDevice, GuestConfig, InjectedFile, Instance, InstanceFault
 from roost.objects.inventory import ResourceInventory
 from roost.objects.mapping import CellMapping, HostMapping, InstanceMapping
@@ -50,6 +52,9 @@ __all__ = [
     "FilterVerdict",
     "Flavor",
     "GuestConfig",
+    "HostChange",
+    "HostChangePage",
+    "HostChangesPayload",
     "HostFinding",
     "HostMapping",
     "HostReport",

@@ -8,6 +8,7 @@ from roost.objects import (
     Aggregate,
     CellLiveness,
     Explanation,
+    HostChangePage,
     HostReport,
     InstancePlace,
     ResourceRequest,
@@ -31,7 +32,7 @@ class Scheduler(interface.Interface):
     """
 
     topic = "scheduler"
-    version = "1.6"
+    version = "1.7"
     callers = frozenset({Level.API})
 
     @interface.call(since="1.0", added={"beside": "1.2"})
@@ -155,6 +156,21 @@ class Scheduler(interface.Interface):
         are empty.
         """
 
+    @interface.call(since="1.7")
+    def changes_since(
+        self, context: RequestContext, *, marker: str | None = None, limit: int = 1000
+    ) -> HostChangePage:
+        """Return the hosts that changed after a marker, in the order of their last changes.
+
+        Each as it is now, once. A page has the next ``marker``. The last page's begins a little
+        before the time of the listing's first page, since a commit of that time may not be visible
+        yet: so changes come again, by whose ``generation`` a caller sees that it has them.
+
+        :param marker: None: return all hosts; who was missing there before is removed
+        :raises roost.exception.NotFound: when the marker is older than a day: removed hosts are
+            not known for longer; begin again without one
+        """
+
     @interface.call(since="1.0", added={"project_id": "1.6"})
     def list_claims(
         self,
@@ -188,6 +204,42 @@ class Scheduler(interface.Interface):
     @interface.call(since="1.1")
     def forget_cell(self, context: RequestContext, *, cell_uuid: str) -> None:
         """Forget a cell's bus user: the next one that reports owns it; see CellScheduler."""
+
+
+class SchedulerFeed(interface.Interface):
+    """Changes from scheduler to scheduler, which each of them receives and applies in memory.
+
+    Messages may be lost, late or doubled: the generation of each host decides.
+    """
+
+    topic = "scheduler-feed"
+    version = "1.0"
+    callers = frozenset({Level.API})
+
+    @interface.cast(since="1.0")
+    def hosts_changed(
+        self,
+        context: RequestContext,
+        *,
+        sender: str,
+        usages: list[list[Any]],
+        stale: list[int],
+        removed: list[int],
+        heard: list[list[Any]],
+        cells: dict[str, float],
+        aggregates: bool,
+    ) -> None:
+        """Apply committed changes of another scheduler. Times are seconds since the epoch.
+
+        :param sender: the process that has committed them; its own messages are dropped
+        :param usages: id, generation, described, and usage (a list, in the order of
+            ``db.scheduler.hosts.RESOURCES``) of each host whose claims changed
+        :param stale: ids of hosts of which anything else changed: to be read again
+        :param removed: ids of hosts that are gone
+        :param heard: id and time of reports without news
+        :param cells: time of the last liveness report of each cell, by uuid
+        :param aggregates: whether aggregates changed
+        """
 
 
 class CellScheduler(interface.Interface):

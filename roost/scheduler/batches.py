@@ -23,6 +23,7 @@ from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import hosts as host_rows
 from roost.db.scheduler import server_groups as group_rows
 from roost.db.scheduler import usage as usage_rows
+from roost.scheduler.changes import HostChanges
 from roost.scheduler.claim_requests import ClaimRequest
 from roost.scheduler.claim_transaction import ClaimTransaction, StaleRead
 from roost.scheduler.drivers import Driver
@@ -116,6 +117,7 @@ class Batches:
 
     :param table: the hosts in memory; nothing else may claim from them
     :param clock: the time by the clock of the database
+    :param publish: called with the changes of each commit
     """
 
     def __init__(
@@ -125,8 +127,11 @@ class Batches:
         driver: Driver,
         table: HostTable,
         clock: Callable[[], datetime.datetime],
+        publish: Callable[[HostChanges], object] = lambda _: None,
     ) -> None:
         self._database = database
+        self._publish = publish
+        self._deciding = threading.Lock()  # the table is for one thread at a time
         self._driver = driver
         self._table = table
         self._members = Members()
@@ -140,7 +145,8 @@ class Batches:
         self.counts["orders"] += len(now)
         again: list[ClaimRequest] = []
         try:
-            again = self._transact(now)
+            with self._deciding:
+                again = self._transact(now)
         except (claim_rows.ClaimMoved, exception.Deadlock) as error:
             LOG.debug("lost a race against another scheduler: %s", error)
             self.counts["raced"] += 1
@@ -151,6 +157,23 @@ class Batches:
             self.counts["redone"] += len(again)
             self._table.forget_look()
         return [*_without_hopeless(again), *later]
+
+    def learn(self, changes: HostChanges) -> None:
+        """Apply what others have committed to the hosts in memory; read what only the rows have."""
+        with self._deciding:
+            self._table.learn(changes)
+            stale = self._table.stale()
+            if stale:
+                self._read(stale)
+
+    def _read(self, stale: set[int]) -> None:
+        try:
+            with self._database.read() as session:
+                self._table.take_over(session, host_rows.usages(session, stale))
+            self._table.judge_liveness()
+        except BaseException:
+            self._table.mark(stale)
+            raise
 
     @db_engine.retried
     def _transact(self, orders: Sequence[ClaimRequest]) -> list[ClaimRequest]:
@@ -281,7 +304,8 @@ class Batches:
         self, transaction: ClaimTransaction, applied: Sequence[ClaimRequest], grown: set[str]
     ) -> None:
         changed = set().union(*(order.change.host_ids(transaction.hosts) for order in applied))
-        self._table.committed(changed)
+        committed = self._table.committed(changed)
+        self._publish(HostChanges(usages={usage.id: usage for usage in committed}))
         self._members.committed(transaction.joined, grown)
         for order in applied:
             order.committed(transaction)

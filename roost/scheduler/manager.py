@@ -1,6 +1,7 @@
 """The RPC manager of roost-scheduler: dispatches calls, and confines callers to their cells."""
 
 import datetime
+import uuid
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from roost.db import engine as db_engine
 from roost.db.engine import Database, Session
 from roost.db.scheduler import aggregates as aggregate_rows
 from roost.db.scheduler import cells as cell_rows
+from roost.db.scheduler import changes as change_rows
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import hosts as host_rows
 from roost.db.scheduler import recount as recount_rows
@@ -22,6 +24,7 @@ from roost.objects import (
     Aggregate,
     CellLiveness,
     Explanation,
+    HostChangePage,
     HostReport,
     InstancePlace,
     ResourceRequest,
@@ -30,8 +33,10 @@ from roost.objects import (
     SnapshotRange,
 )
 from roost.objects.base import check_is_past
+from roost.objects.host_changes import CLAIMS, DESCRIPTION, LIVENESS
 from roost.rpc.scheduler import RESERVATION_LIFETIME
 from roost.scheduler.batches import Batches
+from roost.scheduler.changes import HostChanges
 from roost.scheduler.claims import Claims
 from roost.scheduler.drivers import Driver
 from roost.scheduler.explain import DryRuns
@@ -111,7 +116,7 @@ class CellUsers:
 
 
 class SchedulerManager:
-    """Implements both interfaces of :mod:`roost.rpc.scheduler`. Starts no work of its own.
+    """Implements all interfaces of :mod:`roost.rpc.scheduler`. Starts no work of its own.
 
     Callers are authorized before; here they are confined to their cells.
 
@@ -121,6 +126,8 @@ class SchedulerManager:
     :param hearing: for how long this process has received reports; None: always
     :param reservation_lifetime: seconds after which an unconfirmed claim expires
     :param clock: the clock that all schedulers share; None: that of the database
+    :param publish: called with the changes of each commit of this process
+    :param is_fed: whether this process receives those of others now
     """
 
     def __init__(
@@ -132,15 +139,23 @@ class SchedulerManager:
         hearing: ReceiveWindow | None = None,
         reservation_lifetime: float = RESERVATION_LIFETIME,
         clock: Callable[[], datetime.datetime] | None = None,
+        publish: Callable[[HostChanges], object] = lambda _: None,
+        is_fed: Callable[[], bool] = lambda: False,
     ) -> None:
+        self.name = str(uuid.uuid4())  # of this process, to other schedulers
+        self._publish = publish
         self._database = database
         self._clock = clock = clock or database.now
         self._lifetime = reservation_lifetime
         self._cells = CellUsers(database)
-        self._table = HostTable(silence=silence, hearing=hearing, now=clock)
-        self.batches = Batches(database, driver=driver, table=self._table, clock=clock)
+        self._table = HostTable(silence=silence, hearing=hearing, is_fed=is_fed, now=clock)
+        self.batches = Batches(
+            database, driver=driver, table=self._table, clock=clock, publish=publish
+        )
         self._claims = Claims(database, batches=self.batches, clock=clock)
-        self._reports = Reports(database, table=self._table, claims=self._claims, clock=clock)
+        self._reports = Reports(
+            database, table=self._table, claims=self._claims, clock=clock, publish=publish
+        )
         self._dry_runs = DryRuns(
             database, driver=driver, silence=silence, hearing=hearing, now=clock
         )
@@ -235,10 +250,13 @@ class SchedulerManager:
         def step(session: Session) -> list[int]:
             return host_rows.set_enabled(session, host, enabled=enabled, version=version)
 
-        self._table.mark(self._database.write(step))
+        self._committed(HostChanges.of(DESCRIPTION, self._database.write(step)))
 
     def remove_host(self, context: RequestContext, *, host: str) -> None:
-        self._table.mark(self._database.write(lambda session: host_rows.remove(session, host)))
+        removed = self._database.write(lambda session: host_rows.remove(session, host))
+        changes = HostChanges(removed=set(removed))
+        self.batches.learn(changes)
+        self._publish(changes)
 
     def update_aggregates(
         self,
@@ -251,6 +269,7 @@ class SchedulerManager:
             lambda session: aggregate_rows.take_in(session, aggregates, snapshot=snapshot)
         ):
             self._table.forget_look()
+            self._publish(HostChanges(aggregates=True))
 
     def update_groups(
         self,
@@ -264,11 +283,13 @@ class SchedulerManager:
     def update_liveness(self, context: RequestContext, *, liveness: CellLiveness) -> None:
         now = self._clock()
         check_is_past(liveness.version, now)
-        self._table.mark(
-            self._database.write(
-                lambda session: cell_rows.take_in(session, liveness, reported_at=now)
-            )
+        changed = self._database.write(
+            lambda session: cell_rows.take_in(session, liveness, reported_at=now)
         )
+        if changed is not None:
+            changes = HostChanges.of(LIVENESS, changed)
+            changes.cells = {liveness.cell_uuid: now.timestamp()}
+            self._committed(changes)
 
     def list_hosts(
         self,
@@ -291,6 +312,35 @@ class SchedulerManager:
                 node=node,
                 is_up=lambda row: self._is_up(row, reported),
             )
+
+    def changes_since(
+        self, context: RequestContext, *, marker: str | None = None, limit: int = 1000
+    ) -> HostChangePage:
+        with self._database.read() as session:
+            return change_rows.since(session, marker=marker, limit=limit)
+
+    def hosts_changed(
+        self,
+        context: RequestContext,
+        *,
+        sender: str,
+        usages: list[list[Any]],
+        stale: list[int],
+        removed: list[int],
+        heard: list[list[Any]],
+        cells: dict[str, float],
+        aggregates: bool,
+    ) -> None:
+        if sender != self.name:
+            changes = HostChanges.from_message(
+                usages=usages,
+                stale=stale,
+                removed=removed,
+                heard=heard,
+                cells=cells,
+                aggregates=aggregates,
+            )
+            self.batches.learn(changes)
 
     def list_claims(
         self,
@@ -319,11 +369,16 @@ class SchedulerManager:
 
     def recount(self, context: RequestContext, *, host: str) -> bool:
         wrong: list[int] = self._database.write(lambda session: recount_rows.recount(session, host))
-        self._table.mark(wrong)
+        self._committed(HostChanges.of(CLAIMS, wrong))
         return bool(wrong)
 
     def forget_cell(self, context: RequestContext, *, cell_uuid: str) -> None:
         self._cells.forget(cell_uuid)
+
+    def _committed(self, changes: HostChanges) -> None:
+        """Have the changes of a commit read here, and everywhere else."""
+        self._table.mark(changes.stale)
+        self._publish(changes)
 
     def _is_up(self, row: Any, reported: dict[str, datetime.datetime]) -> bool:
         cell_at = reported.get(row["cell_uuid"])

@@ -19,6 +19,8 @@ from roost.db.scheduler import reports as report_rows
 from roost.db.scheduler.claims import CONFIRMED, RESERVED, Claim
 from roost.objects import HostReport
 from roost.objects.base import check_is_past
+from roost.objects.host_changes import DESCRIPTION
+from roost.scheduler.changes import HostChanges
 from roost.scheduler.claims import Claims
 from roost.scheduler.table import HostTable
 
@@ -27,11 +29,12 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass
 class Drift:
-    """The differences between a report and the claims on its host."""
+    """What a report changed of its host, and its differences to the claims there."""
 
     host_id: int
-    ended: list[Claim]
-    unclaimed: dict[str, list[int]]
+    changes: HostChanges
+    ended: list[Claim] = dataclasses.field(default_factory=list)
+    unclaimed: dict[str, list[int]] = dataclasses.field(default_factory=dict)
 
 
 class Reports:
@@ -44,8 +47,10 @@ class Reports:
         table: HostTable,
         claims: Claims,
         clock: Callable[[], datetime.datetime],
+        publish: Callable[[HostChanges], object] = lambda _: None,
     ) -> None:
         self._database = database
+        self._publish = publish
         self._table = table
         self._claims = claims
         self._clock = clock
@@ -62,6 +67,7 @@ class Reports:
         if drift is None:
             return
         self._table.mark([drift.host_id])
+        self._publish(drift.changes)
         for claim in drift.ended:
             LOG.warning(
                 "[instance: %s] not on %s, its claim is deleted", claim.instance_uuid, report.host
@@ -83,11 +89,18 @@ class Reports:
             )
             if taken is None:
                 return None
-            if taken.settled:
-                return Drift(taken.host_id, [], {})
-            return self._compare(session, report, taken)
+            changes = HostChanges.of(DESCRIPTION, [taken.host_id])
+            if taken.same:
+                changes = HostChanges(heard={taken.host_id: reported_at.timestamp()})
+            drift = Drift(taken.host_id, changes)
+            if not taken.settled:
+                drift.ended, drift.unclaimed = self._compare(session, report, taken)
+            return drift
 
-    def _compare(self, session: Session, report: HostReport, taken: report_rows.TakenIn) -> Drift:
+    def _compare(
+        self, session: Session, report: HostReport, taken: report_rows.TakenIn
+    ) -> tuple[list[Claim], dict[str, list[int]]]:
+        """Return claims whose instances are gone, and what instances without one hold."""
         states = claim_rows.on_host(session, taken.host_id)
         listed = set(report.instances)
         confirmed = [uuid for uuid, state in states.items() if state == RESERVED and uuid in listed]
@@ -109,4 +122,4 @@ class Reports:
             claim for uuid in gone for claim in held.get(uuid, ()) if claim.host_id == taken.host_id
         ]
         again = set(taken.unclaimed).intersection(unclaimed)
-        return Drift(taken.host_id, ended, {uuid: report.holdings[uuid] for uuid in again})
+        return ended, {uuid: report.holdings[uuid] for uuid in again}

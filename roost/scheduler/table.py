@@ -20,8 +20,9 @@ from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import hosts as host_rows
 from roost.db.scheduler import server_groups as group_rows
 from roost.db.scheduler.claims import Claim
-from roost.db.scheduler.hosts import RESOURCES, Usage
+from roost.db.scheduler.hosts import LOOK_BACK, RESOURCES, Usage
 from roost.objects import Aggregate
+from roost.scheduler.changes import HostChanges
 from roost.scheduler.columns import Membership, Rows
 from roost.scheduler.hosts import HostColumns
 from roost.scheduler.liveness import (
@@ -130,15 +131,18 @@ class Members:
 
 K = TypeVar("K")
 _AT_ONCE: Final = 5000  # hosts
-LOOK_BACK: Final = datetime.timedelta(seconds=15)  # longer than a transaction should take
+CATCH_UP: Final = 10.0  # seconds between two updates of a table that is fed
+JUDGE_EVERY: Final = 1.0  # seconds between two looks at the liveness of all hosts
 
 
 class HostTable:
     """The hosts as cached in this process.
 
-    Changes of this process are visible at once. Changes of other schedulers become visible within
-    ``max_age`` seconds, and before a request is refused; until then it may choose a host that has
-    become too full, which its commit detects. All but :meth:`mark` is for one thread at a time.
+    Changes of this process are visible at once. Changes of other schedulers become visible when
+    they are received (:meth:`learn`), at the latest by the next update, and before a request is
+    refused; until then it may choose a host that has become too full, which its commit detects. An
+    update is due after ``max_age`` seconds; while the table is fed, after ``CATCH_UP`` seconds,
+    since it only finds what was lost. All but :meth:`mark` is for one thread at a time.
 
     An update reads the hosts touched since the previous one, by the database's clock and with a
     margin of ``LOOK_BACK``, since transactions may commit in any order. Changes of even longer
@@ -146,6 +150,7 @@ class HostTable:
 
     :param silence: timeouts after which hosts and cells are down
     :param hearing: for how long this process has received reports
+    :param is_fed: whether this process receives the changes of others now
     """
 
     def __init__(
@@ -154,6 +159,7 @@ class HostTable:
         silence: LivenessTimeouts | None = None,
         hearing: ReceiveWindow | None = None,
         max_age: float = 1.0,
+        is_fed: Callable[[], bool] = lambda: False,
         whole_every: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime.datetime],
@@ -163,12 +169,15 @@ class HostTable:
         self._host_horizon = ReceiveHorizon(silence.host, hearing)
         self._cell_horizon = ReceiveHorizon(silence.cell, hearing)
         self._max_age = max_age
+        self._is_fed = is_fed
         self._whole_every = whole_every
         self._clock = clock
         self._now = now
         self._rows: dict[int, int] = {}
         self._looked_at: float | None = None
         self._looked_whole_at: float | None = None
+        self._judged_at = 0.0
+        self._cells: dict[str, float] = {}
         self._since: datetime.datetime | None = None
         self._aggregates: ByHost = {}
         self._revision = 0
@@ -220,12 +229,57 @@ class HostTable:
 
         :returns: whether all changes were read
         """
-        if self._looked_at is None or self._clock() - self._looked_at >= self._max_age:
+        max_age = CATCH_UP if self._is_fed() else self._max_age
+        if self._looked_at is None or self._clock() - self._looked_at >= max_age:
             self.look(session)
             return True
         if stale:
             self.take_over(session, host_rows.usages(session, stale))
+        if self._clock() - self._judged_at >= JUDGE_EVERY:
+            self.judge_liveness()
         return False
+
+    def learn(self, changes: HostChanges) -> None:
+        """Apply what others have committed, and mark hosts that must be read for it.
+
+        What is older than the hosts in memory, or has come before, changes nothing.
+        """
+        if self._looked_whole_at is None:
+            return  # the first update reads all
+        hosts, used, stale = self.hosts, [], set(changes.stale)
+        for usage in changes.usages.values():
+            row = self._rows.get(usage.id)
+            if row is None or self._is_described(row, usage):
+                stale.add(usage.id)
+            elif hosts.generation[row] < usage.generation:
+                reported_at = float(hosts.reported_at[row])
+                used.append((row, usage._replace(reported_at=reported_at)))
+        self._use(used)
+        self._hear(changes)
+        self._drop(changes.removed)
+        self.mark(stale)
+        if changes.aggregates:
+            self.forget_look()
+
+    def _hear(self, changes: HostChanges) -> None:
+        """Apply the times of reports; look again at hosts that may be up by them."""
+        hosts, is_news = self.hosts, bool(changes.cells)
+        for host_id, at in changes.heard.items():
+            row = self._rows.get(host_id)
+            if row is not None and hosts.reported_at[row] < at:
+                hosts.reported_at[row] = at
+                is_news |= not hosts.up[row]
+        for cell_uuid, at in changes.cells.items():
+            self._cells[cell_uuid] = max(self._cells.get(cell_uuid, at), at)
+        if is_news:
+            self.judge_liveness()
+
+    def _is_described(self, row: int, usage: Usage) -> bool:
+        """Return whether a newer usage of a known host is not all that changed of it."""
+        hosts = self.hosts
+        if usage.generation <= hosts.generation[row]:
+            return False
+        return usage.described != hosts.described[row] or hosts.topology[row] is not None
 
     def look(self, session: Session) -> None:
         """Read the hosts that changed since the last update."""
@@ -238,7 +292,9 @@ class HostTable:
             self.take_over(session, host_rows.touched_since(session, self._since))
         self._since = now - LOOK_BACK
         self._look_at_aggregates(session)
-        self._judge_liveness(cell_rows.last_reports(session))
+        reported = cell_rows.last_reports(session)
+        self._cells = {cell_uuid: at.timestamp() for cell_uuid, at in reported.items()}
+        self.judge_liveness()
         self._looked_at = began
 
     def take_over(self, session: Session, usages: Sequence[Usage]) -> None:
@@ -254,13 +310,21 @@ class HostTable:
                 used.append((row, usage))
             else:
                 hosts.reported_at[row] = usage.reported_at
-        self._use(session, used)
-        self._read(session, described)
+        self._use(used)
+        exact = [row for row, _ in used if hosts.topology[row] is not None]
+        self._read(session, [*described, *(int(hosts.ids[row]) for row in exact)])
 
-    def committed(self, host_ids: Iterable[int]) -> None:
-        """Raise generations after a commit of this process, whose usage is in memory already."""
-        rows = [self._rows[host_id] for host_id in host_ids if host_id in self._rows]
-        self.hosts.generation[rows] += 1
+    def committed(self, host_ids: Iterable[int]) -> list[Usage]:
+        """Raise generations after a commit of this process, whose usage is in memory already.
+
+        :returns: the hosts as they are committed
+        """
+        hosts, rows = self.hosts, [self._rows[id_] for id_ in host_ids if id_ in self._rows]
+        hosts.generation[rows] += 1
+        columns = (hosts.ids, hosts.generation, hosts.described, hosts.reported_at)
+        values = [column[rows].tolist() for column in columns]
+        used = map(tuple, hosts.used[:, rows].T.tolist())
+        return [Usage(*each) for each in zip(*values, used, strict=True)]
 
     def is_up(self, *, told_down: bool, reported_at: float, cell_at: float | None) -> bool:
         """Return whether a host is up, by the last reports of it and its cell (since the epoch)."""
@@ -271,15 +335,16 @@ class HostTable:
     def _look_at_all(self, session: Session) -> None:
         usages = host_rows.touched_since(session, None)
         current = {usage.id for usage in usages}
-        gone = [host_id for host_id in self._rows if host_id not in current]
-        if gone:
-            kept = np.flatnonzero(~np.isin(self.hosts.ids, gone))
-            self.hosts.keep(kept)
-            self._number_rows()
+        self._drop({host_id for host_id in self._rows if host_id not in current})
         self.take_over(session, usages)
         self.hosts.forget_past()
 
-    def _use(self, session: Session, used: Sequence[tuple[int, Usage]]) -> None:
+    def _drop(self, host_ids: Collection[int]) -> None:
+        if not self._rows.keys().isdisjoint(host_ids):
+            self.hosts.keep(np.flatnonzero(~np.isin(self.hosts.ids, list(host_ids))))
+            self._number_rows()
+
+    def _use(self, used: Sequence[tuple[int, Usage]]) -> None:
         if not used:
             return
         hosts = self.hosts
@@ -289,9 +354,6 @@ class HostTable:
         hosts.reported_at[rows] = [usage.reported_at for _, usage in used]
         for row in rows.tolist():
             hosts.journal.used(row)
-        exact = [row for row in rows.tolist() if hosts.topology[row] is not None]
-        if exact:
-            self._read(session, [int(hosts.ids[row]) for row in exact])
 
     def _read(self, session: Session, host_ids: Sequence[int]) -> None:
         """Read whole hosts in chunks, since rows take several times the memory of columns."""
@@ -333,13 +395,14 @@ class HostTable:
             enrol(self.hosts, np.arange(len(self.hosts)), self._aggregates)
             self.hosts.changed_throughout()
 
-    def _judge_liveness(self, cells: dict[str, datetime.datetime]) -> None:
+    def judge_liveness(self) -> None:
         """Update which hosts are up, by the last reports of their cells and their own."""
+        self._judged_at = self._clock()
         hosts, now = self.hosts, self._now().timestamp()
         horizon = self._cell_horizon.at(now)
         silent = np.zeros(len(hosts), dtype=np.bool_)
-        for cell_uuid, reported_at in cells.items():
-            if reported_at.timestamp() < horizon:
+        for cell_uuid, reported_at in self._cells.items():
+            if reported_at < horizon:
                 silent |= hosts.having("cell", cell_uuid)
         up = ~hosts.told_down & ~silent & (hosts.reported_at >= self._host_horizon.at(now))
         changed = np.flatnonzero(up != hosts.up)

@@ -54,17 +54,17 @@ class _Host(NamedTuple):
 
 def take_in(
     session: Session, liveness: CellLiveness, *, reported_at: datetime.datetime
-) -> list[int]:
+) -> list[int] | None:
     """Store which hosts of a cell are up; return the ids of those for which that changed, in order.
 
     Hosts that changed have ``generation`` and ``described`` raised and ``touched_at`` set. A
-    message that is not newer than the last one of its cell is dropped.
+    message that is not newer than the last one of its cell is dropped: returns None.
 
     :param reported_at: the time of the report
     :raises roost.exception.Deadlock: possible for concurrent first messages of a cell: retry
     """
     if not _is_news(session, liveness, reported_at):
-        return []
+        return None
     judged = {host.id: (host.told_down, down) for host, down in _judge(session, liveness)}
     changed = sorted(host_id for host_id, (was, down) in judged.items() if was is not down)
     for some in in_parts(changed):

@@ -18,6 +18,8 @@ RESOURCES: Final = ("vcpus", "pcpus", "memory_mb", "disk_gb", "instances")
 Amounts = tuple[int, ...]
 """An amount of each of ``RESOURCES``, in their order."""
 
+# Longer than a transaction should take: one that began earlier may commit later.
+LOOK_BACK: Final = datetime.timedelta(seconds=15)
 UNLIMITED: Final = 2**40  # hosts do not limit the number of instances: filters may
 _HOSTS = models.hosts
 _USED = tuple(_HOSTS.c[f"{name}_used"] for name in RESOURCES)
@@ -87,8 +89,19 @@ def remove(session: Session, host: str) -> list[int]:
         raise exception.Conflict(
             f"The host {host} holds {count} claims: end or release what is there first."
         )
+    _note_removed(session, ids)
     session.execute(sa.delete(_HOSTS).where(_HOSTS.c.id.in_(ids)))
     return ids
+
+
+def _note_removed(session: Session, ids: Sequence[int]) -> None:
+    """Keep for a while that hosts were removed, for those who ask for changes."""
+    noted = models.removed_hosts
+    session.execute(sa.delete(noted).where(noted.c.id.in_(ids)))  # SQLite gives ids out again
+    names = ("id", "host", "node", "node_uuid", "cell_uuid", "described")
+    values = [_HOSTS.c[name] for name in names]
+    rows = sa.select(*values, _HOSTS.c.generation + 1, database_now()).where(_HOSTS.c.id.in_(ids))
+    session.execute(sa.insert(noted).from_select([*names, "generation", "removed_at"], rows))
 
 
 def find_id(session: Session, host: str, node: str) -> int | None:

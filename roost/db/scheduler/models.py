@@ -73,6 +73,20 @@ hosts = sa.Table(
     sa.UniqueConstraint("host", "node"),
 )
 
+# Kept for a while, so that who asks for changes learns of them; see tombstones.forget.
+removed_hosts = sa.Table(
+    "removed_hosts",
+    metadata,
+    sa.Column("id", Key, primary_key=True, autoincrement=False),
+    sa.Column("host", sa.String(255), nullable=False),
+    sa.Column("node", sa.String(255), nullable=False),
+    sa.Column("node_uuid", Uuid),
+    sa.Column("cell_uuid", Uuid, nullable=False),
+    sa.Column("generation", sa.BigInteger, nullable=False),
+    sa.Column("described", sa.BigInteger, nullable=False),
+    sa.Column("removed_at", UtcDateTime, nullable=False, index=True),
+)
+
 # An instance that moves has two: on its host, and on the one that it moves to. They have different
 # numbers, so that of two schedulers that claim a host for it at once one fails.
 claims = sa.Table(

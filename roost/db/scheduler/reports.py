@@ -50,12 +50,14 @@ class TakenIn(NamedTuple):
     """The result of storing a report.
 
     ``settled``: claims agreed with the previous report, and neither has changed since.
-    ``unclaimed`` are the instances of the previous report that had no claim.
+    ``unclaimed`` are the instances of the previous report that had no claim. ``same``: the host
+    describes itself as in the previous report.
     """
 
     host_id: int
     settled: bool
     unclaimed: list[str]
+    same: bool
 
 
 def take_in(
@@ -99,6 +101,7 @@ def take_in(
         known.id,
         settled=agreed and known.contents_digest == values["contents_digest"],
         unclaimed=json.loads(known.unclaimed) if known.unclaimed else [],
+        same=same,
     )
 
 
@@ -200,7 +203,7 @@ def _create(session: Session, report: HostReport, values: dict[str, Any]) -> Tak
     if not insert_once(session, _HOSTS, row):
         return None  # another scheduler has inserted it; the next report comes soon
     known = session.execute(_KNOWN, {"host": report.host, "node": report.node}).one()
-    return TakenIn(known.id, settled=False, unclaimed=[])
+    return TakenIn(known.id, settled=False, unclaimed=[], same=False)
 
 
 def _reported(report: HostReport, reported_at: datetime.datetime) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""Tombstones: deleted server groups and aggregates, kept for a while, then removed.
+"""Tombstones: deleted server groups, aggregates and hosts, kept for a while, then removed.
 
-They stay so that a late message does not bring them back. An even later one does, until the next
-snapshot of the API level removes the object again.
+Groups and aggregates stay so that a late message does not bring them back. An even later one does,
+until the next snapshot of the API level removes the object again. Hosts stay so that those who ask
+for changes learn that they are gone.
 """
 
 import datetime
@@ -23,6 +24,8 @@ _AGGREGATES = models.aggregates
 def forget(session: Session) -> int:
     """Set ``deleted_at`` of new tombstones, and remove some old ones; return how many."""
     now = clock.now(session)
+    removed = models.removed_hosts
+    hosts = session.execute(sa.delete(removed).where(removed.c.removed_at <= now - KEPT)).rowcount
     for table in (_GROUPS, _AGGREGATES):
         _note(session, table, now)
     groups, aggregates = (_due(session, table, now) for table in (_GROUPS, _AGGREGATES))
@@ -32,7 +35,7 @@ def forget(session: Session) -> int:
     empty = [uuid for uuid in groups if not members[uuid]]
     for table, gone in ((_GROUPS, empty), (_AGGREGATES, aggregates)):
         session.execute(sa.delete(table).where(table.c.uuid.in_(gone), table.c.deleted.is_(True)))
-    return len(empty) + len(aggregates)
+    return hosts + len(empty) + len(aggregates)
 
 
 def _note(session: Session, table: sa.Table, now: datetime.datetime) -> None:

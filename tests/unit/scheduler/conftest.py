@@ -36,9 +36,9 @@ def database(make_database):
 def make_manager(database, clock):
     """Make schedulers that share one database."""
 
-    def make():
+    def make(**more):
         driver = plugins.load_driver(conf.of({}).scheduler)
-        return SchedulerManager(database, driver=driver, clock=clock)
+        return SchedulerManager(database, driver=driver, clock=clock, **more)
 
     return make
 

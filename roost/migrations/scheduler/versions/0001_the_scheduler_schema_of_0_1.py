@@ -87,6 +87,20 @@ def upgrade() -> None:
     op.create_index("ix_hosts_node_uuid", "hosts", ["node_uuid"], unique=False)
     op.create_index("ix_hosts_touched_at", "hosts", ["touched_at"], unique=False)
     op.create_table(
+        "removed_hosts",
+        sa.Column("id", KEY, autoincrement=False, nullable=False),
+        sa.Column("host", sa.String(length=255), nullable=False),
+        sa.Column("node", sa.String(length=255), nullable=False),
+        sa.Column("node_uuid", UUID, nullable=True),
+        sa.Column("cell_uuid", UUID, nullable=False),
+        sa.Column("generation", sa.BigInteger(), nullable=False),
+        sa.Column("described", sa.BigInteger(), nullable=False),
+        sa.Column("removed_at", TIME, nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+        **TABLE,
+    )
+    op.create_index("ix_removed_hosts_removed_at", "removed_hosts", ["removed_at"], unique=False)
+    op.create_table(
         "revisions",
         sa.Column("name", sa.String(length=64), nullable=False),
         sa.Column("number", sa.BigInteger(), nullable=False),
