@@ -156,8 +156,10 @@ def test_hosts_are_read_as_they_are_now_with_what_changed_of_them(database, stor
     store("h1", "h2", "h3", ago=9)
     claim("h1", vcpus=3)
     with database.begin() as session:
-        host_rows.remove(session, "h2")
-        found = changes.read(session, {1: {"claims", "liveness"}, 2: {"removed"}, 99: {"claims"}})
+        (first,) = host_rows.ids_of(session, "h1")
+        (second,) = host_rows.remove(session, "h2")
+        changed = {first: {"claims", "liveness"}, second: {"removed"}, 10**6: {"claims"}}
+        found = changes.read(session, changed)
     assert [(change.host, change.changed) for change in found] == [
         ("h1", ["claims", "liveness"]),
         ("h2", ["removed"]),

@@ -208,6 +208,25 @@ def test_transactions_may_commit_in_any_order(store, refresh, look, table, datab
     assert table.hosts.used_of("vcpus").tolist() == [5]
 
 
+def test_a_table_that_is_fed_looks_less_often_and_finds_what_was_lost(
+    store, seconds, clock, database
+):
+    table = HostTable(is_fed=lambda: True, clock=seconds, now=clock)
+
+    def seen():
+        with database.read() as session:
+            table.refresh(session, table.stale())
+        return len(table.hosts)
+
+    store("h1")
+    assert seen() == 1
+    store("h2")
+    seconds.now = 9.0
+    assert seen() == 1
+    seconds.now = 10.0
+    assert seen() == 2
+
+
 def test_a_commit_of_ones_own_needs_no_reading(store, refresh, look, table, database, reads):
     host_id = store("h1")
     refresh()
