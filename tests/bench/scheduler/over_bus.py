@@ -63,7 +63,7 @@ def ask(pipe, bus_url, threads, seconds):
             alternates=with_database.ALTERNATES,
         )
 
-    _wait_for(client, context)
+    wait_for(client, context)
     with_database.call(select, threads=threads, seconds=0.5)
     worker_processes.begin(pipe)
     cpu = time.process_time()
@@ -76,7 +76,7 @@ def ask_for_many(pipe, bus_url):
     """Be a caller who wants many servers at once, five times."""
     bus = Bus(conf.of({}), bus_url)
     client, context = SchedulerClient(bus), admin_context()
-    _wait_for(client, context)
+    wait_for(client, context)
     worker_processes.begin(pipe)
     found = [
         meters.once(
@@ -137,14 +137,14 @@ def _served(kind, hosts, *, workers, threads):
     """A scheduler on a full database, an empty virtual host, and how to reach them."""
     with contextlib.ExitStack() as stack:
         url = stack.enter_context(with_database.database_of(kind))
-        bus = stack.enter_context(_vhost())
-        _fill(url, hosts)
+        bus = stack.enter_context(vhost())
+        fill(url, hosts)
         daemon = _scheduler(url, bus, workers=workers, threads=threads)
         yield url, bus, stack.enter_context(daemon)
 
 
 @contextlib.contextmanager
-def _vhost():
+def vhost():
     with tempfile.TemporaryDirectory() as folder:
         server = services.RabbitMQ.find_or_start(pathlib.Path(folder))
         name = services.unique_name("bench")
@@ -153,7 +153,7 @@ def _vhost():
         server.stop()
 
 
-def _fill(url, hosts):
+def fill(url, hosts):
     database = Database(url)
     migrations.sync(database, migrations.SCHEDULER)
     fleet.fill(database, hosts)
@@ -182,7 +182,7 @@ def _scheduler(url, bus_url, *, workers, threads):
                 process.terminate()
 
 
-def _wait_for(client, context):
+def wait_for(client, context):
     """Wait until the daemon serves."""
     until = time.monotonic() + _PATIENCE
     while True:
