@@ -15,7 +15,7 @@ from roost.rpc.notifications import Notifier
 from roost.rpc.scheduler import CellScheduler, Scheduler, SchedulerFeed
 from roost.rpc.transport import Bus
 from roost.scheduler import plugins
-from roost.scheduler.changes import ChangeQueue, HostChanges
+from roost.scheduler.changes import GREETING_INTERVAL, ChangeQueue, HostChanges, Peers
 from roost.scheduler.liveness import LivenessTimeouts
 from roost.scheduler.manager import SchedulerManager
 from roost.scheduler.publishing import ChangeNotifications, SchedulerFeeder
@@ -25,6 +25,7 @@ NAME = "roost-scheduler"
 FORGET_INTERVAL: Final = 3600.0  # seconds between two purges of groups deleted long ago
 EXPIRY_INTERVAL: Final = 10.0  # seconds between two searches for unconfirmed claims
 FED: Final = 15.0  # seconds without a message, its own echo included, after which it polls again
+SEND_PAUSE: Final = 0.02  # seconds between two messages of changes: those of meanwhile are merged
 NOTIFICATIONS_LAST: Final = 3600.0  # seconds: who reads none for longer asks for the changes
 LISTEN: Final = 1.0  # seconds between two notes whether this process receives messages
 
@@ -36,6 +37,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     database = _database.configured(conf, "scheduler_database")
     silence = LivenessTimeouts.of(down_time=conf.service_down_time)
     listening = ListeningTime(gap=silence.gap)
+    peers = Peers()
     queues: list[ChangeQueue] = []
 
     def publish(changes: HostChanges) -> None:
@@ -48,6 +50,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         silence=silence,
         hearing=listening,
         publish=publish,
+        peers=peers,
         is_fed=lambda: feed.consumer_state.received_within(FED),
     )
     api, cells = (
@@ -55,7 +58,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         for interface in (Scheduler, CellScheduler)
     )
     feed = RpcServer(bus, SchedulerFeed, manager, name=conf.host, threads=1)
-    feeder = SchedulerFeeder(SchedulerFeed(bus), sender=manager.name)
+    feeder = SchedulerFeeder(SchedulerFeed(bus), peers)
     queues.append(ChangeQueue(feeder.send, name="other schedulers"))
     if conf.scheduler.change_topics:
         notifier = Notifier(
@@ -64,8 +67,9 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
             topics=conf.scheduler.change_topics,
             lifetime=NOTIFICATIONS_LAST,
         )
-        notifications = ChangeNotifications(database, notifier)
-        queues.append(ChangeQueue(notifications.send, name="listeners"))
+        if notifier.enabled:
+            notifications = ChangeNotifications(database, notifier)
+            queues.append(ChangeQueue(notifications.send, name="listeners"))
 
     def listen() -> None:
         listening.note(
@@ -81,7 +85,11 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
             Periodic(FORGET_INTERVAL, manager.forget_deleted, "deleted groups"),
             Periodic(silence.gap / 3, cells.consumer_state.call, "echo"),
             Periodic(LISTEN, listen, "listening"),
-            *(Periodic(0.0, queue.send_next, f"changes to {queue.name}") for queue in queues),
+            Periodic(GREETING_INTERVAL, feeder.greet, "greeting"),
+            *(
+                Periodic(SEND_PAUSE, queue.send_next, f"changes to {queue.name}")
+                for queue in queues
+            ),
         ],
         closing=[bus, database],
     )

@@ -16,8 +16,8 @@ From a request to a claim:
 5. ``batches.py`` locks the hosts that change. Requests for hosts that another scheduler has changed
    meanwhile are checked again, and decided again if they no longer fit. Then it writes the claims;
    after the commit, ``Select`` has its answer.
-6. ``changes.py`` collects what was committed, and ``publishing.py`` sends it in the background: to the
-   memory of other schedulers (``HostTable.learn``), and to listeners outside Roost.
+6. ``changes.py`` collects what was committed, and ``publishing.py`` sends it in the background: to
+   the memory of other schedulers (``HostTable.learn``), and to listeners outside Roost.
 7. ``reports.py`` confirms a claim when its host lists the instance. ``claims.py`` deletes claims
    that no host has confirmed in time.
 

@@ -7,7 +7,10 @@ from the database: schedulers at their next update, others by ``changes_since``.
 
 import dataclasses
 import logging
+import math
 import threading
+import time
+import uuid
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Self
 
@@ -106,6 +109,33 @@ class HostChanges:
             for host_id in host_ids:
                 found.setdefault(host_id, set()).add(kind)
         return found
+
+
+GREETING_INTERVAL: Final = 5.0  # seconds
+_FORGOTTEN: Final = 4 * GREETING_INTERVAL
+
+
+class Peers:
+    """The other scheduler processes that this one has heard of lately.
+
+    Each greets the others every ``GREETING_INTERVAL`` seconds, so that one alone need not send what
+    nobody receives. ``name`` is that of this process.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.name = str(uuid.uuid4())
+        self._clock = clock
+        self._heard_at = -math.inf
+
+    def note(self, sender: str) -> bool:
+        """Note a message; return whether another process has sent it."""
+        is_other = sender != self.name
+        if is_other:
+            self._heard_at = self._clock()
+        return is_other
+
+    def __bool__(self) -> bool:
+        return self._clock() - self._heard_at < _FORGOTTEN
 
 
 LINGER: Final = 1.0  # seconds that reports without news may wait for others

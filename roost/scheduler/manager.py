@@ -1,7 +1,6 @@
 """The RPC manager of roost-scheduler: dispatches calls, and confines callers to their cells."""
 
 import datetime
-import uuid
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -36,7 +35,7 @@ from roost.objects.base import check_is_past
 from roost.objects.host_changes import CLAIMS, DESCRIPTION, LIVENESS
 from roost.rpc.scheduler import RESERVATION_LIFETIME
 from roost.scheduler.batches import Batches
-from roost.scheduler.changes import HostChanges
+from roost.scheduler.changes import HostChanges, Peers
 from roost.scheduler.claims import Claims
 from roost.scheduler.drivers import Driver
 from roost.scheduler.explain import DryRuns
@@ -128,6 +127,7 @@ class SchedulerManager:
     :param clock: the clock that all schedulers share; None: that of the database
     :param publish: called with the changes of each commit of this process
     :param is_fed: whether this process receives those of others now
+    :param peers: the other schedulers, which are noted as they are heard of; None: an own record
     """
 
     def __init__(
@@ -141,8 +141,9 @@ class SchedulerManager:
         clock: Callable[[], datetime.datetime] | None = None,
         publish: Callable[[HostChanges], object] = lambda _: None,
         is_fed: Callable[[], bool] = lambda: False,
+        peers: Peers | None = None,
     ) -> None:
-        self.name = str(uuid.uuid4())  # of this process, to other schedulers
+        self._peers = peers or Peers()
         self._publish = publish
         self._database = database
         self._clock = clock = clock or database.now
@@ -331,7 +332,7 @@ class SchedulerManager:
         cells: dict[str, float],
         aggregates: bool,
     ) -> None:
-        if sender != self.name:
+        if self._peers.note(sender):
             changes = HostChanges.from_message(
                 usages=usages,
                 stale=stale,

@@ -9,25 +9,31 @@ from roost.db.scheduler.ranges import in_parts
 from roost.objects import HostChangesPayload
 from roost.rpc.notifications import Notifier
 from roost.rpc.scheduler import SchedulerFeed
-from roost.scheduler.changes import HostChanges
+from roost.scheduler.changes import HostChanges, Peers
 
 
 class SchedulerFeeder:
-    """Sends changes to the memory of all other schedulers.
+    """Sends changes to the memory of all other schedulers, while there are any."""
 
-    :param sender: names this process
-    """
-
-    def __init__(self, feed: SchedulerFeed, *, sender: str) -> None:
+    def __init__(self, feed: SchedulerFeed, peers: Peers) -> None:
         self._feed = feed.everywhere()
-        self._sender = sender
+        self._peers = peers
 
     def send(self, changes: HostChanges) -> None:
         """Send changes.
 
         :raises roost.exception.Unavailable: when the bus does not accept them
         """
-        self._feed.hosts_changed(admin_context(), sender=self._sender, **changes.to_message())
+        if self._peers:
+            self._cast(changes)
+
+    def greet(self) -> None:
+        """Have the others know that this scheduler is there. Call it periodically."""
+        self._cast(HostChanges())
+
+    def _cast(self, changes: HostChanges) -> None:
+        message = changes.to_message()
+        self._feed.hosts_changed(admin_context(), sender=self._peers.name, **message)
 
 
 class ChangeNotifications:

@@ -6,7 +6,7 @@ import pytest
 
 from roost import exception
 from roost.db.scheduler.hosts import Usage
-from roost.scheduler.changes import ChangeQueue, HostChanges
+from roost.scheduler.changes import ChangeQueue, HostChanges, Peers
 
 
 def a_usage(host_id, generation, vcpus=1):
@@ -82,6 +82,17 @@ def test_reports_without_news_wait_for_others_and_claims_do_not(sent):
     queue.put(claimed(a_usage(1, 2)))
     sender.join(10)
     assert [changes.heard for changes in sent] == [{4: 5.5}]
+
+
+def test_who_has_not_heard_of_another_for_long_is_alone():
+    now = [100.0]
+    peers = Peers(clock=lambda: now[0])
+    assert not peers.note(peers.name)
+    assert not peers
+    assert peers.note("another")
+    assert peers
+    now[0] += 30.0
+    assert not peers
 
 
 def test_without_changes_nothing_is_sent(queue, sent):

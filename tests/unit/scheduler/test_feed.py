@@ -53,7 +53,7 @@ def feed(second, published, first, context):
     def feed(messages=None):
         messages = list(published) if messages is None else messages
         for message in messages:
-            second.hosts_changed(context, sender=first.name, **message)
+            second.hosts_changed(context, sender="first", **message)
 
     return feed
 
@@ -231,7 +231,7 @@ def test_who_has_not_looked_yet_reads_all_at_its_first_look(make_manager, first,
                                                             context):  # fmt: skip
     late = make_manager(is_fed=lambda: True)
     claim(first, context, on="h1")
-    late.hosts_changed(context, sender=first.name, **published[0])
+    late.hosts_changed(context, sender="first", **published[0])
     assert used(late) == {}
     see(late, context)
     assert used(late) == {"h1": 1, "h2": 0}
@@ -240,7 +240,7 @@ def test_who_has_not_looked_yet_reads_all_at_its_first_look(make_manager, first,
 def test_ones_own_messages_are_dropped(first, second, published, reads, context):
     claim(first, context, on="h1")
     reads.clear()
-    first.hosts_changed(context, sender=first.name, **{**published[0], "stale": [1]})
+    first.hosts_changed(context, sender=first._peers.name, **{**published[0], "stale": [1]})
     assert reads == []
 
 
@@ -274,11 +274,10 @@ def test_schedulers_that_feed_each_other_agree_with_the_rows(make_manager, repor
         sender, receiver = random_.choice([*itertools.permutations(range(3), 2)])
         for changes in random_.choices(waiting[sender], k=2) if waiting[sender] else ():
             message = HostChanges.to_message(changes)
-            managers[receiver].hosts_changed(context, sender=managers[sender].name, **message)
+            managers[receiver].hosts_changed(context, sender="another", **message)
     for manager in managers:
-        for own, sender in zip(waiting, managers, strict=True):
-            for changes in own:
-                manager.hosts_changed(context, sender=sender.name, **changes.to_message())
+        for changes in itertools.chain(*waiting):
+            manager.hosts_changed(context, sender="another", **changes.to_message())
         assert sum(used(manager).values()) == 90
     claimed = [row["host"] for row in managers[0].list_claims(context)]
     assert used(managers[0]) == {host: claimed.count(host) for host in ("h0", "h1", "h2")}
