@@ -11,6 +11,7 @@ from oslo_config import cfg
 from roost import migrations
 from roost.cmd import _checks, _database, _options, _run
 from roost.cmd._daemon import Daemon, Periodic, RpcServer
+from roost.db.engine import Database
 from roost.rpc.notifications import Notifier
 from roost.rpc.scheduler import CellScheduler, Scheduler, SchedulerFeed
 from roost.rpc.transport import Bus
@@ -38,7 +39,11 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     silence = LivenessTimeouts.of(down_time=conf.service_down_time)
     listening = ListeningTime(gap=silence.gap)
     peers = Peers()
-    queues: list[ChangeQueue] = []
+    feeder = SchedulerFeeder(SchedulerFeed(bus), peers)
+    queues = [
+        ChangeQueue(feeder.send, name="other schedulers"),
+        *_listeners(conf, database),
+    ]
 
     def publish(changes: HostChanges) -> None:
         for queue in queues:
@@ -58,18 +63,6 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         for interface in (Scheduler, CellScheduler)
     )
     feed = RpcServer(bus, SchedulerFeed, manager, name=conf.host, threads=1)
-    feeder = SchedulerFeeder(SchedulerFeed(bus), peers)
-    queues.append(ChangeQueue(feeder.send, name="other schedulers"))
-    if conf.scheduler.change_topics:
-        notifier = Notifier(
-            conf,
-            f"{NAME}:{conf.host}",
-            topics=conf.scheduler.change_topics,
-            lifetime=NOTIFICATIONS_LAST,
-        )
-        if notifier.enabled:
-            notifications = ChangeNotifications(database, notifier)
-            queues.append(ChangeQueue(notifications.send, name="listeners"))
 
     def listen() -> None:
         listening.note(
@@ -93,6 +86,17 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         ],
         closing=[bus, database],
     )
+
+
+def _listeners(conf: cfg.ConfigOpts, database: Database) -> list[ChangeQueue]:
+    """Return the queue of what listeners outside Roost are notified of, if there are to be any."""
+    topics, publisher = conf.scheduler.change_topics, f"{NAME}:{conf.host}"
+    if not topics:
+        return []
+    notifier = Notifier(conf, publisher, topics=topics, lifetime=NOTIFICATIONS_LAST)
+    if not notifier.enabled:
+        return []
+    return [ChangeQueue(ChangeNotifications(database, notifier).send, name="listeners")]
 
 
 def main() -> None:

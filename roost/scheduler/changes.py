@@ -134,7 +134,8 @@ class Peers:
             self._heard_at = self._clock()
         return is_other
 
-    def __bool__(self) -> bool:
+    @property
+    def are_there(self) -> bool:
         return self._clock() - self._heard_at < _FORGOTTEN
 
 

@@ -24,7 +24,7 @@ class SchedulerFeeder:
 
         :raises roost.exception.Unavailable: when the bus does not accept them
         """
-        if self._peers:
+        if self._peers.are_there:
             self._cast(changes)
 
     def greet(self) -> None:

@@ -88,7 +88,7 @@ def claim(pipe, file, polling, rate, callers, seconds):
             time.sleep(callers / rate)
 
     select(specs[0])
-    time.sleep(_SETTLE)  # until its own echo has come
+    time.sleep(2 * _SETTLE)  # until it has heard of itself and of others
     worker_processes.begin(pipe)
     manager.committed.clear()
     cpu = time.process_time()

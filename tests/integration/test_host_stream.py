@@ -72,6 +72,8 @@ def start(database, options, tmp_path, monkeypatch):
 def pair(start):
     """Two schedulers that know the hosts h1 and h2."""
     pair = [start(), start()]
+    for manager in pair:
+        wait_until(lambda one=manager: one._peers.are_there, "it has heard of the other one")
     for host in ("h1", "h2"):
         pair[0].update_resource_stats(a_context(), report=a_report(host, **ROOMY))
     for manager in pair:

@@ -93,8 +93,8 @@ def _page(
 ) -> Sequence[sa.RowMapping]:
     at, id_ = chosen.selected_columns["at"], chosen.selected_columns["id"]
     if after is not None:
-        later = sa.and_(at == after.at, id_ > after.host_id)
-        chosen = chosen.where(sa.or_(at > after.at, later))
+        # the first condition is for the index
+        chosen = chosen.where(at >= after.at, sa.or_(at > after.at, id_ > after.host_id))
     return session.execute(chosen.order_by(at, id_).limit(limit)).mappings().all()
 
 

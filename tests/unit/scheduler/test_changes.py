@@ -88,11 +88,11 @@ def test_who_has_not_heard_of_another_for_long_is_alone():
     now = [100.0]
     peers = Peers(clock=lambda: now[0])
     assert not peers.note(peers.name)
-    assert not peers
+    assert not peers.are_there
     assert peers.note("another")
-    assert peers
+    assert peers.are_there
     now[0] += 30.0
-    assert not peers
+    assert not peers.are_there
 
 
 def test_without_changes_nothing_is_sent(queue, sent):
