@@ -84,6 +84,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
                 for queue in queues
             ),
         ],
+        drain=[queue.close for queue in queues],
         closing=[bus, database],
     )
 

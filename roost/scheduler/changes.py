@@ -159,6 +159,7 @@ class ChangeQueue:
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._failing = False
+        self._closed = False
 
     def put(self, changes: HostChanges) -> None:
         """Add changes that are committed. Never waits."""
@@ -173,8 +174,13 @@ class ChangeQueue:
         self._wake.clear()
         with self._lock:
             changes, self._pending = self._pending, HostChanges()
-        if changes:
+        if changes and not self._closed:
             self._try(changes)
+
+    def close(self, _grace: float) -> None:
+        """Send no more: while the process ends, nobody may be left to receive it."""
+        self._closed = True
+        self._wake.set()
 
     def _try(self, changes: HostChanges) -> None:
         try:

@@ -95,6 +95,17 @@ def test_who_has_not_heard_of_another_for_long_is_alone():
     assert not peers.are_there
 
 
+def test_who_ends_sends_no_more_and_does_not_wait(sent):
+    queue = ChangeQueue(sent.append, name="others", linger=30.0)
+    sender = threading.Thread(target=queue.send_next)
+    sender.start()
+    queue.put(HostChanges(heard={4: 5.5}))
+    queue.close(5.0)
+    sender.join(10)
+    assert not sender.is_alive()
+    assert sent == []
+
+
 def test_without_changes_nothing_is_sent(queue, sent):
     queue.send_next()
     assert sent == []
