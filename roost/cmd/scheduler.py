@@ -41,7 +41,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     peers = Peers()
     feeder = SchedulerFeeder(SchedulerFeed(bus), peers)
     queues = [
-        ChangeQueue(feeder.send, name="other schedulers"),
+        ChangeQueue(feeder.send, name="other schedulers", linger=silence.gap / 8),
         *_listeners(conf, database),
     ]
 
