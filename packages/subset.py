@@ -90,6 +90,7 @@ DISTRIBUTIONS: Final = {
             *_within("roost.hardware", "traits", "values"),
             *_within("roost.migrations", "types", "upgrade", "scheduler", "scheduler.*"),
             "roost.plugins",
+            "roost.rpc.notifications",
             "roost.scheduler.*",
             *_within("roost.servicegroup", "driver"),
         ),
