@@ -2,6 +2,7 @@
 
 import datetime
 import uuid as uuids
+from collections.abc import Sequence
 from typing import Any
 
 from roost import states
@@ -22,6 +23,8 @@ from roost.objects import (
     PciPool,
     PciRequest,
     RequestSpec,
+    ResourceInventory,
+    ResourceProvider,
     Selection,
     ServerGroup,
     Service,
@@ -313,6 +316,24 @@ def a_numa_cell(number: int = 0, **values: Any) -> NUMACell:
 
 def a_pci_pool(**values: Any) -> PciPool:
     return PciPool.of(**{"vendor_id": "10de", "product_id": "1eb8", "count": 1} | values)
+
+
+def an_inventory(resource_class: str, total: int, **values: Any) -> ResourceInventory:
+    return ResourceInventory.of(
+        **{"resource_class": resource_class, "total": total, "max_unit": total} | values
+    )
+
+
+def a_provider(
+    name: str, *, parent: str = "", traits: Sequence[str] = (), **totals: int
+) -> ResourceProvider:
+    """A part of a host with so much of some resource classes."""
+    return ResourceProvider.of(
+        name=name,
+        parent=parent,
+        traits=list(traits),
+        inventories=[an_inventory(one, total) for one, total in totals.items()],
+    )
 
 
 def a_numa_topology(*cells: dict[str, Any], **values: Any) -> InstanceNUMATopology:

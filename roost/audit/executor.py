@@ -23,7 +23,6 @@ from roost.db.cell import instances, soft_delete
 from roost.db.engine import Database
 from roost.external.neutron_ports import LeftoverPorts
 from roost.objects import Instance, InstancePlace
-from roost.objects.inventory import resources_of
 from roost.objects.topology import sizes_of
 from roost.scheduler.client import SchedulerClient
 
@@ -262,16 +261,8 @@ class RepairExecutor:
 
 
 def _place(instance: Instance) -> InstancePlace | None:
-    """Return the CPUs, devices and custom resources of an instance; None: it has none."""
-    resources = resources_of(instance.flavor)
-    if instance.numa_topology is None and not instance.pci and not resources:
-        return None
-    return InstancePlace.of(
-        instance_uuid=instance.uuid,
-        numa_topology=instance.numa_topology,
-        pci=list(instance.pci),
-        resources=resources,
-    )
+    """Return the CPUs, devices and allocations of an instance; None: it has none."""
+    return InstancePlace.of_holder(instance, instance_uuid=instance.uuid)
 
 
 def _swapped(repair: Repair, what: str, *, done: bool) -> RepairOutcome:

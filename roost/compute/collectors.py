@@ -8,9 +8,8 @@ goes to the schedulers with the host's next report.
 import dataclasses
 import logging
 import math
-import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent import futures
 from typing import Any, Final, Protocol, Self
 
@@ -18,23 +17,27 @@ from oslo_config import cfg
 
 from roost import concurrency, exception, plugins
 from roost.compute.virt.driver import HostResources
-from roost.objects import ResourceInventory
+from roost.objects import ResourceInventory, ResourceProvider
+from roost.objects.inventory import complaint_about, orphans_among
 
 LOG = logging.getLogger(__name__)
 GROUP: Final = "roost.collectors"
-_NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{0,254}")
 _PATIENCE: Final = 10.0  # seconds for one answer
 _FRESH: Final = 3  # intervals after which a measurement is too old to be reported
 
 
 @dataclasses.dataclass(frozen=True)
 class Collected:
-    """What a collector has found: the same terms as in a HostReport."""
+    """What a collector has found: the same terms as in a HostReport.
+
+    ``inventories`` and ``traits`` are those of the host as a whole, ``providers`` its parts.
+    """
 
     inventories: tuple[ResourceInventory, ...] = ()
     traits: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    providers: tuple[ResourceProvider, ...] = ()
 
 
 class HostCollector(Protocol):
@@ -108,6 +111,7 @@ class Collectors:
         self, by_name: Mapping[str, HostCollector], *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._asked = {name: _Asked(name, one, clock) for name, one in by_name.items()}
+        self._orphans: set[str] = set()
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts, *, node: str) -> Self:
@@ -132,16 +136,28 @@ class Collectors:
     def added_to(self, has: HostResources) -> HostResources:
         """Return the resources of a node with all that collectors have found.
 
-        Of two inventories of one class the later collector's counts, and the hypervisor's least.
+        Of two inventories of one class the later collector's counts, and the hypervisor's least;
+        so it is with two providers of one name.
         """
         answers = [one.answer for one in self._asked.values()]
         both = [*has.inventories, *(one for each in answers for one in each.inventories)]
+        parts = [*has.providers, *(one for each in answers for one in each.providers)]
         return dataclasses.replace(
             has,
             inventories=tuple({one.resource_class: one for one in both}.values()),
+            providers=self._connected({one.name: one for one in parts}),
             traits=(*has.traits, *(trait for each in answers for trait in each.traits)),
             labels=(*has.labels, *(label for each in answers for label in each.labels)),
         )
+
+    def _connected(self, parts: Mapping[str, ResourceProvider]) -> tuple[ResourceProvider, ...]:
+        """Leave out the parts of a host that do not belong to any known part, and log them once."""
+        without = orphans_among(parts.values())
+        for name in sorted(without - self._orphans):
+            LOG.warning("the provider %s is left out: its parent %s is unknown",
+                        name, parts[name].parent)  # fmt: skip
+        self._orphans = without
+        return tuple(one for name, one in parts.items() if name not in without)
 
     def metrics(self) -> dict[str, float]:
         """Return the measurements that are not too old."""
@@ -163,16 +179,9 @@ def _check(found: Any) -> None:
     """
     if not isinstance(found, Collected):
         raise exception.Invalid(f"it answered {type(found).__name__}, not Collected")
-    _check_names([*(one.resource_class for one in found.inventories), *found.traits])
-    for one in found.inventories:
-        if min(one.total, one.reserved) < 0 or min(one.min_unit, one.step_size) < 1:
-            raise exception.Invalid(f"the inventory of {one.resource_class} has impossible numbers")
+    complaint = complaint_about(found.inventories, found.traits, found.providers)
+    if complaint is not None:
+        raise exception.Invalid(complaint)
     wrong = [name for name, value in found.metrics.items() if not math.isfinite(value)]
     if wrong:
         raise exception.Invalid(f"the metric {wrong[0]} is no number")
-
-
-def _check_names(names: Sequence[str]) -> None:
-    for name in names:
-        if not _NAME.fullmatch(name):
-            raise exception.Invalid(f"{name!r} is no name of a resource class or a trait")

@@ -23,7 +23,6 @@ from roost.objects import (
     PciPool,
     ResourceInventory,
 )
-from roost.objects.inventory import resources_of
 from roost.objects.topology import sizes_of
 
 _LABELS: Final = {
@@ -45,14 +44,10 @@ class Amounts(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Share:
-    """The resources of one instance: amounts, and which CPUs, NUMA cells and devices.
-
-    ``resources``: of custom resource classes.
-    """
+    """The resources of one instance: amounts, and which CPUs, NUMA cells, devices and so on."""
 
     amounts: Amounts
     placement: GuestPlacement = dataclasses.field(default_factory=GuestPlacement)
-    resources: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 NOTHING: Final = Share(Amounts(0, 0, 0))
@@ -64,7 +59,7 @@ def share_of(instance: Instance, placement: GuestPlacement) -> Share:
         instance.flavor, instance.image, placement.numa_topology
     )
     amounts = Amounts(vcpus=vcpus, pcpus=pcpus, memory_mb=memory_mb, disk_gb=disk_gb)
-    return Share(amounts, placement, resources_of(instance.flavor))
+    return Share(amounts, placement)
 
 
 def total(shares: Iterable[Share]) -> Amounts:
@@ -107,7 +102,7 @@ def check(
     _check_amounts(host, wanted.amounts, used=total(others), limit=limit)
     _check_pinning(host, wanted.placement, others=others, has=has)
     _check_devices(host, wanted.placement.pci, others=others, pools=has.pci_pools)
-    _check_resources(host, wanted.resources, others=others, inventories=has.inventories)
+    _check_allocations(host, wanted.placement, others=others, has=has)
 
 
 def _check_amounts(host: str, asked: Amounts, *, used: Amounts, limit: Amounts) -> None:
@@ -147,19 +142,25 @@ def _check_devices(
             raise _refusal(host, label, resource="pci", asked=count, free=free)
 
 
-def _check_resources(
-    host: str,
-    asked: Mapping[str, int],
-    *,
-    others: Sequence[Share],
-    inventories: Sequence[ResourceInventory],
+def _check_allocations(
+    host: str, placement: GuestPlacement, *, others: Sequence[Share], has: HostResources
 ) -> None:
-    there = {one.resource_class: one.capacity for one in inventories}
-    for name, amount in asked.items():
-        taken = sum(other.resources.get(name, 0) for other in others)
-        free = max(there.get(name, 0) - taken, 0)
-        if amount > free:
-            raise _refusal(host, name, resource=name, asked=amount, free=free)
+    """Make sure that each provider has as much as the scheduler has given."""
+    inventories = {"": has.inventories, **{one.name: one.inventories for one in has.providers}}
+    for provider, amounts in placement.allocations.items():
+        there = _capacities(inventories.get(provider, ()))
+        taken: collections.Counter[str] = collections.Counter()
+        for other in others:
+            taken.update(other.placement.allocations.get(provider, {}))
+        for name, amount in amounts.items():
+            free = max(there.get(name, 0) - taken[name], 0)
+            if amount > free:
+                label = f"{name} of {provider}" if provider else name
+                raise _refusal(host, label, resource=name, asked=amount, free=free)
+
+
+def _capacities(inventories: Iterable[ResourceInventory]) -> dict[str, int]:
+    return {one.resource_class: one.capacity for one in inventories}
 
 
 class _Kind(NamedTuple):
@@ -275,6 +276,7 @@ def compose(
         labels=sorted({*settings.labels, *has.labels}),
         traits=sorted({*has.traits, *able}),
         inventories=list(has.inventories),
+        providers=list(has.providers),
         metrics=dict(metrics),
         load_average=list(load.averages) if load else [],
         users=load.users if load else 0,
@@ -314,16 +316,11 @@ def _holding(share: Share) -> list[int]:
 
 
 def _places(shares: Mapping[str, Share]) -> list[InstancePlace]:
-    return [
-        InstancePlace.of(
-            instance_uuid=uuid,
-            numa_topology=share.placement.numa_topology,
-            pci=list(share.placement.pci),
-            resources=dict(share.resources),
-        )
+    found = (
+        InstancePlace.of_holder(share.placement, instance_uuid=uuid)
         for uuid, share in shares.items()
-        if share.placement.numa_topology or share.placement.pci or share.resources
-    ]
+    )
+    return [place for place in found if place is not None]
 
 
 def _suffixed(amounts: Amounts, suffix: str) -> dict[str, float]:

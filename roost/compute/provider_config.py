@@ -160,9 +160,11 @@ def _inventories(path: pathlib.Path, provider: Mapping[str, Any]) -> Iterator[Re
             one = ResourceInventory.of(
                 resource_class=name, **{"max_unit": max(1, values["total"])} | values
             )
-            if one.reserved > one.total or one.min_unit > one.max_unit:
+            if one.reserved > one.total:
                 raise exception.Invalid(
-                    f"{path}: {name} cannot have {one.reserved} of {one.total} reserved, and at"
-                    f" least {one.min_unit} and at most {one.max_unit} for each server."
+                    f"{path}: {name} cannot have {one.reserved} of {one.total} reserved."
                 )
+            complaint = one.complaint()
+            if complaint is not None:
+                raise exception.Invalid(f"{path}: {complaint}.")
             yield one

@@ -34,7 +34,7 @@ OPTIONS = [
             "cpu",
             "pcpu",
             "disk",
-            "custom_resources",
+            "resource_classes",
             "hardware",
             "pci_passthrough",
             "numa_topology",

@@ -17,14 +17,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeVar
 
+import os_resource_classes
+
 from roost import exception
-from roost.hardware import values
+from roost.hardware import resource_groups, values
 from roost.objects.flavor import Flavor, ImageMeta
+from roost.objects.inventory import HOST_CLASSES
 
 LOG = logging.getLogger(__name__)
 _Check = Callable[[str], bool]
 _Kind = TypeVar("_Kind")
-_GROUP: Final = "([a-zA-Z0-9_-]{1,64})?"
+_GROUP: Final = f"({resource_groups.SUFFIX})?"
+_CLASSES: Final = "|".join((*os_resource_classes.STANDARDS, "CUSTOM_[A-Z0-9_]{1,248}"))
 _BYTES: Final = r"(small|large|any|[0-9]+([kKMGT]i?)?(b|bit|B)?)"
 _CPUS: Final = r"\^?[0-9]+(-[0-9]+)?(,\^?[0-9]+(-[0-9]+)?)*"
 _TRUTH_TEXTS: Final = {"1", "t", "true", "on", "y", "yes", "0", "f", "false", "off", "n", "no"}
@@ -105,6 +109,7 @@ _SCOPES: Final[Mapping[str, Mapping[str, _Check]]] = {
     "aggregate_instance_extra_specs": {".+": _ANY},
     "capabilities": {".+": _ANY},
 }
+_SCOPELESS: Final = {resource_groups.POLICY: _one_of(*resource_groups.POLICIES)}
 
 
 class Fate(NamedTuple):
@@ -137,15 +142,11 @@ _FATES: Final[Mapping[str, Fate]] = {
         IGNORED,
         "it is for other hypervisors; use quota:cpu_..., quota:disk_... and quota:vif_...",
     ),
-    "resources:(MEMORY_MB|DISK_GB)": Fate(IGNORED, "the sizes of a server are those of its flavor"),
-    "resources:VGPU": Fate(
-        REFUSED, "there are no virtual GPUs; request whole ones by pci_passthrough:alias"
+    f"resources{_GROUP}:(?!({_CLASSES})$).*": Fate(
+        REFUSED, "there is no such resource class; custom ones are resources:CUSTOM_..."
     ),
-    "resources:(?!(VCPU|PCPU|CUSTOM_[A-Z0-9_]+)$).*": Fate(
-        REFUSED, "there are no such resources; custom ones are resources:CUSTOM_..."
-    ),
-    "(resources|trait)[^:]+:.*": Fate(
-        REFUSED, "there are no numbered groups of resources: use the name without the number"
+    f"resources{resource_groups.SUFFIX}:({'|'.join(HOST_CLASSES)})": Fate(
+        REFUSED, "it is a size of the whole server: use the name without the number"
     ),
     "(img_)?block_device_mapping": Fate(REFUSED, "there are no volumes to boot from"),
     "(img_)?mappings": Fate(
@@ -166,7 +167,7 @@ def check_written(specs: Mapping[str, str]) -> None:
         unknown = _unknown(name)
         if unknown is not None:
             raise exception.Invalid(f"Validation failed; extra spec '{name}' {unknown}")
-        check = _first(*_in_scope(name))
+        check = _first(*_in_scope(name)) or _SCOPELESS.get(name)
         if check is not None and not check(value):
             raise exception.Invalid(
                 f"Validation failed; '{value}' is not a possible value of extra spec '{name}'."

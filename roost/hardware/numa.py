@@ -65,7 +65,10 @@ def _cpu_policy(properties: HardwareProperties, flavor: Flavor) -> str:
 
 
 def _policy_by_resources(flavor: Flavor) -> str | None:
-    """Read ``resources:PCPU`` and ``resources:VCPU``; one of them may set the kind of all CPUs."""
+    """Read ``resources:PCPU`` and ``resources:VCPU``; one of them may set the kind of all CPUs.
+
+    Other than dedicated CPUs, shared ones may be counted as fewer or more than the guest has.
+    """
     classes = {"resources:PCPU": _DEDICATED, "resources:VCPU": _SHARED}
     said = {name: flavor.extra_specs.get(name, "0").strip() for name in classes}
     found = {name: number for name, number in said.items() if number != "0"}
@@ -75,7 +78,7 @@ def _policy_by_resources(flavor: Flavor) -> str | None:
             " hw:cpu_policy=mixed."
         )
     for name, number in found.items():
-        if number != str(flavor.vcpus):
+        if classes[name] == _DEDICATED and number != str(flavor.vcpus):
             raise exception.Invalid(
                 f"{name} is '{number}', but must be the number of the flavor's vCPUs,"
                 f" {flavor.vcpus}"

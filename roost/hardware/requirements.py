@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from roost import exception
-from roost.hardware import names, rules
+from roost.hardware import names, resource_groups, rules
 from roost.hardware.numa import numa_topology_of
 from roost.hardware.pci_aliases import NUMA_POLICIES, PciAlias
 from roost.hardware.properties import HardwareProperties
@@ -37,6 +37,7 @@ def requirements_of(
     :raises roost.exception.Invalid: naming what is unsupported, contradictory or does not fit
     """
     names.check(flavor, image)
+    resource_groups.check(flavor)
     if image is not None:
         _check_fit(flavor, image)
     rules.check(flavor, image)
@@ -48,7 +49,7 @@ def requirements_of(
 
 def complaints_of(flavor: Flavor, aliases: Mapping[str, PciAlias]) -> list[str]:
     """Return why a flavor boots with no image at all, except for names that are refused."""
-    found = rules.complaints(flavor, None)
+    found = [*rules.complaints(flavor, None), *resource_groups.complaints(flavor)]
     for find in (numa_topology_of, functools.partial(pci_requests_of, aliases=aliases)):
         try:
             find(flavor, None)

@@ -15,7 +15,7 @@ from roost.objects.groups import Aggregate, CellLiveness, ServerGroup, SnapshotR
 from roost.objects.host import HostFinding, HostReport, InstanceLocation, Service
 from roost.objects.host_changes import HostChange, HostChangePage, HostChangesPayload
 from roost.objects.instance import BlockDevice, GuestConfig, InjectedFile, Instance, InstanceFault
-from roost.objects.inventory import ResourceInventory
+from roost.objects.inventory import ResourceInventory, ResourceProvider
 from roost.objects.mapping import CellMapping, HostMapping, InstanceMapping
 from roost.objects.migration import Migration
 from roost.objects.network import ExternalEvent, NetworkInfo, NetworkRequest, Vif, VifAddress
@@ -83,6 +83,7 @@ __all__ = [
     "RankedHost",
     "RequestSpec",
     "ResourceInventory",
+    "ResourceProvider",
     "ResourceRequest",
     "Retry",
     "RoostObject",

@@ -21,6 +21,7 @@ from roost import exception
 __all__ = [
     "NOTHING",
     "DateTimeField",
+    "DictOfDictsOfIntegersField",
     "DictOfFloatsField",
     "DictOfListsOfIntegersField",
     "ListOfFloatsField",
@@ -103,6 +104,12 @@ class DictOfListsOfIntegersField(fields.AutoTypedField[dict[str, list[int]]]):
     """Lists of whole numbers by name."""
 
     AUTO_TYPE = fields.Dict(fields.List(fields.Integer()))
+
+
+class DictOfDictsOfIntegersField(fields.AutoTypedField[dict[str, dict[str, int]]]):
+    """Whole numbers by two names."""
+
+    AUTO_TYPE = fields.Dict(fields.Dict(fields.Integer()))
 
 
 class RoostObject(base.VersionedObject):

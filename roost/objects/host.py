@@ -13,7 +13,7 @@ _NODES: Final = uuid.UUID("d1a6ee11-4a5f-5bd4-9d4b-0f6f0a4f2c6e")  # the namespa
 
 @base.VersionedObjectRegistry.register
 class HostReport(base.RoostObject):
-    """ResourceInventory and contents of one (host, node).
+    """Resources and contents of one (host, node).
 
     Memory in MiB, disk in GiB. The capacity for instances is ``(total - reserved) * ratio``;
     ``pcpus``, CPUs that are dedicated to one instance each, have neither reserve nor ratio. Of two
@@ -21,7 +21,10 @@ class HostReport(base.RoostObject):
 
     ``instances`` are the uuids of all instances that the host has or builds; ``holdings`` has the
     resources of those that are built: [vcpus, pcpus, memory_mb, disk_gb], and ``places`` their NUMA
-    cells, devices and custom resources, if they requested any.
+    cells, devices and allocations of other resource classes, if they requested any.
+
+    ``inventories`` are of the node as a whole, ``providers`` the parts with inventories of their
+    own.
 
     ``enabled_version`` is the version of the service's state that ``enabled`` reflects: the host
     has not received newer states yet.
@@ -40,7 +43,8 @@ class HostReport(base.RoostObject):
     # 1.1: load_average, users
     # 1.2: inventories
     # 1.3: generation
-    VERSION = "1.3"
+    # 1.4: providers
+    VERSION = "1.4"
     fields = {
         "host": fields.StringField(),
         "node": fields.StringField(),
@@ -79,6 +83,7 @@ class HostReport(base.RoostObject):
         "numa_cells": fields.ListOfObjectsField("NUMACell", default=[]),
         "pci_pools": fields.ListOfObjectsField("PciPool", default=[]),
         "inventories": fields.ListOfObjectsField("ResourceInventory", default=[]),
+        "providers": fields.ListOfObjectsField("ResourceProvider", default=[]),
         "io_operations": fields.IntegerField(default=0),
         "failed_builds": fields.IntegerField(default=0),
         "metrics": base.DictOfFloatsField(default={}),
@@ -97,6 +102,11 @@ class HostReport(base.RoostObject):
 def uuid_of_node(host: str, node: str) -> str:
     """Return the id of a node, derived from its names, so that a returning node has the same."""
     return str(uuid.uuid5(_NODES, f"{host}\n{node}"))
+
+
+def uuid_of_provider(node_uuid: str, name: str) -> str:
+    """Return the id of a part of a node by its name; empty: that of the node."""
+    return str(uuid.uuid5(uuid.UUID(node_uuid), name)) if name else node_uuid
 
 
 @base.VersionedObjectRegistry.register

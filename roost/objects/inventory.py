@@ -1,19 +1,21 @@
 """Resource classes: what hosts have of anything countable, and what flavors request of it."""
 
+import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
+import os_resource_classes
+import os_traits
 from oslo_versionedobjects import fields
 
 from roost.objects import base
-from roost.objects.flavor import Flavor
-from roost.objects.host import HostReport
+from roost.objects.host import HostReport, uuid_of_provider
 
-CUSTOM: Final = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
-_REQUEST: Final = "resources:"
-# The standard classes that hosts report, and their amounts in a report.
-STANDARD_CLASSES: Final[Mapping[str, str]] = {
+_CUSTOM: Final = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
+_PROVIDER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
+# The classes of which each host counts what it has, and their amounts in a report.
+HOST_CLASSES: Final[Mapping[str, str]] = {
     "VCPU": "vcpus",
     "MEMORY_MB": "memory_mb",
     "DISK_GB": "disk_gb",
@@ -50,28 +52,113 @@ class ResourceInventory(base.RoostObject):
         """How much all instances together may use."""
         return int((self.total - self.reserved) * self.allocation_ratio)
 
+    @property
+    def is_overcommitted(self) -> bool:
+        """Whether more is claimed than there is: it became less, and nobody loses what he has."""
+        return bool(self.used > self.capacity)
 
-def resources_of(flavor: Flavor) -> dict[str, int]:
-    """Return what an instance of a flavor uses of custom resource classes, by class.
+    def complaint(self) -> str | None:
+        """Return what is impossible about its numbers; None: nothing."""
+        name, ratio = self.resource_class, self.allocation_ratio
+        limits = f"{self.min_unit} and at most {self.max_unit}, in steps of {self.step_size}"
+        if min(self.total, self.reserved) < 0:
+            return f"{name} cannot have {self.reserved} of {self.total} reserved"
+        if not 0 < ratio < float("inf"):
+            return f"{name} cannot have the allocation ratio {ratio}"
+        if min(self.min_unit, self.step_size) < 1:
+            return f"{name} cannot have at least {limits} for each server"
+        if self.total and self.max_unit // self.step_size * self.step_size < self.min_unit:
+            return f"{name} cannot have at least {limits}: none of these is divisible"
+        return None
 
-    Extra specs ``resources:CUSTOM_...``; the API has checked that they are whole numbers.
+
+@base.VersionedObjectRegistry.register
+class ResourceProvider(base.RoostObject):
+    """A part of a host with inventories and traits of its own, such as a GPU or a NUMA cell.
+
+    ``parent`` is the name of the part that it belongs to; empty: the host itself.
     """
-    found = {}
-    for name, value in sorted(flavor.extra_specs.items()):
-        resource_class = name.removeprefix(_REQUEST)
-        if resource_class != name and CUSTOM.fullmatch(resource_class) and value.strip().isdigit():
-            found[resource_class] = int(value)
-    return {resource_class: amount for resource_class, amount in found.items() if amount}
+
+    VERSION = "1.0"
+    fields = {
+        "name": fields.StringField(),
+        "parent": fields.StringField(default=""),
+        "traits": fields.ListOfStringsField(default=[]),
+        "inventories": fields.ListOfObjectsField("ResourceInventory", default=[]),
+    }
+
+
+def is_class(name: str) -> bool:
+    """Return whether a name is one of a resource class, standard or custom."""
+    return name in os_resource_classes.STANDARDS or _CUSTOM.fullmatch(name) is not None
+
+
+def complaint_about(
+    inventories: Iterable[ResourceInventory],
+    traits: Iterable[str],
+    providers: Iterable[ResourceProvider] = (),
+) -> str | None:
+    """Return what is wrong with what a host is said to have; None: nothing."""
+    found = [*map(_wrong_inventory, inventories), *map(_wrong_trait, traits)]
+    names: set[str] = set()
+    for part in providers:
+        if not _PROVIDER_NAME.fullmatch(part.name) or part.name in names:
+            found.append(f"a provider cannot be named {part.name!r}, or two are")
+        names.add(part.name)
+        inner = complaint_about(part.inventories, part.traits)
+        found.append(inner and f"{part.name}: {inner}")
+    return next((text for text in found if text), None)
+
+
+def _wrong_inventory(one: ResourceInventory) -> str | None:
+    if one.resource_class in HOST_CLASSES:
+        return f"the host itself counts its {one.resource_class}"
+    return (
+        one.complaint()
+        if is_class(one.resource_class)
+        else (
+            f"{one.resource_class!r} is no resource class: a class of your own begins with CUSTOM_"
+        )
+    )
+
+
+def _wrong_trait(name: str) -> str | None:
+    if name in _standard_traits() or _CUSTOM.fullmatch(name):
+        return None
+    return f"{name!r} is no trait: one of your own begins with CUSTOM_"
+
+
+@functools.cache
+def _standard_traits() -> frozenset[str]:
+    return frozenset(os_traits.get_traits())
+
+
+def orphans_among(providers: Collection[ResourceProvider]) -> set[str]:
+    """Return the names of providers that do not belong to the host by their parents."""
+    known, left = {""}, {one.name: one.parent for one in providers}
+    while found := {name for name, parent in left.items() if parent in known}:
+        known |= found
+        for name in found:
+            del left[name]
+    return set(left)
 
 
 def inventories_of(report: HostReport) -> list[ResourceInventory]:
-    """Return the inventories of a node: the standard classes that it has, and its custom ones."""
-    standard = [_standard(report, name) for name in STANDARD_CLASSES]
-    return [*(one for one in standard if one.total), *report.inventories]
+    """Return the inventories of a node as a whole, without those of its parts."""
+    counted = [_counted(report, name) for name in HOST_CLASSES]
+    return [*(one for one in counted if one.total), *report.inventories]
 
 
-def _standard(report: HostReport, resource_class: str) -> ResourceInventory:
-    name = STANDARD_CLASSES[resource_class]
+def providers_of(report: HostReport) -> Iterator[tuple[str, ResourceProvider]]:
+    """Yield the uuid of each provider of a node, and the provider; first the node, named ""."""
+    root = {"name": "", "traits": list(report.traits), "inventories": inventories_of(report)}
+    yield report.node_uuid, ResourceProvider.of(**root)
+    for one in report.providers:
+        yield uuid_of_provider(report.node_uuid, one.name), one
+
+
+def _counted(report: HostReport, resource_class: str) -> ResourceInventory:
+    name = HOST_CLASSES[resource_class]
     total, used = getattr(report, name), getattr(report, f"{name}_used")
     if resource_class == PCPU:
         limits = {}

@@ -25,10 +25,11 @@ ENDED: Final = (CONFIRMED, REVERTED, FAILED)
 class Migration(base.RoostObject):
     """The record that a server has, or had, places on two hosts.
 
-    ``migration_type`` is migration (the same flavor) or resize. The places are the NUMA cells, CPUs
-    and devices on each host, if it has any; the destination's names are None until a host is
-    chosen. ``dest_ip`` is the address of the destination's hypervisor. The bytes of disks are those
-    that go from host to host, as the destination has reported them last; None: it has not.
+    ``migration_type`` is migration (the same flavor) or resize. The places are the NUMA cells,
+    CPUs, devices and allocations on each host, if it has any; the destination's names are None
+    until a host is chosen. ``dest_ip`` is the address of the destination's hypervisor. The bytes of
+    disks are those that go from host to host, as the destination has reported them last; None: it
+    has not.
     """
 
     # 1.1: disk_total_bytes, disk_processed_bytes
@@ -80,6 +81,7 @@ class Migration(base.RoostObject):
             "flavor": self.old_flavor if is_source else self.new_flavor,
             "numa_topology": place.numa_topology if place is not None else None,
             "pci": place.pci if place is not None else [],
+            "allocations": place.allocations if place is not None else {},
         }
         built = values.get("provisions")
         if built is not None and not is_source:

@@ -131,11 +131,13 @@ class Selection(base.RoostObject):
     in the same cell, which hold none.
 
     ``limits`` is the total of each resource for instances there, which the host checks again
-    instead of its own ratios. ``numa_topology`` and ``pci`` are those of the claim.
+    instead of its own ratios. ``numa_topology``, ``pci`` and ``allocations`` are those of the
+    claim, as in an InstancePlace.
     """
 
     # 1.1: host_ip
-    VERSION = "1.1"
+    # 1.2: allocations
+    VERSION = "1.2"
     fields = {
         "host": fields.StringField(),
         "host_ip": fields.StringField(nullable=True, default=base.NOTHING),
@@ -148,4 +150,5 @@ class Selection(base.RoostObject):
             "InstanceNUMATopology", nullable=True, default=base.NOTHING
         ),
         "pci": fields.ListOfObjectsField("PciAllocation", default=[]),
+        "allocations": base.DictOfDictsOfIntegersField(default={}),
     }

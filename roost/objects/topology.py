@@ -1,5 +1,8 @@
 """NUMA cells and PCI devices: of hosts, and as instances request and get them."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from oslo_versionedobjects import fields
 
 from roost.objects import base
@@ -118,9 +121,13 @@ class PciAllocation(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class InstancePlace(base.RoostObject):
-    """The NUMA cells, CPUs, devices and custom resources that an instance has on its host."""
+    """The NUMA cells, CPUs, devices and allocations that an instance has on its host.
 
-    # 1.1: resources
+    ``allocations`` are amounts by provider and resource class; the name of the host's own provider
+    is empty.
+    """
+
+    # 1.1: allocations
     VERSION = "1.1"
     fields = {
         "instance_uuid": fields.UUIDField(),
@@ -128,8 +135,20 @@ class InstancePlace(base.RoostObject):
             "InstanceNUMATopology", nullable=True, default=base.NOTHING
         ),
         "pci": fields.ListOfObjectsField("PciAllocation", default=[]),
-        "resources": fields.DictOfIntegersField(default={}),
+        "allocations": base.DictOfDictsOfIntegersField(default={}),
     }
+
+    @classmethod
+    def of_holder(cls, holder: Any, *, instance_uuid: str) -> "InstancePlace | None":
+        """Return the place in a Selection or an Instance; None: it has none of these."""
+        if holder.numa_topology is None and not holder.pci and not holder.allocations:
+            return None
+        return cls.of(
+            instance_uuid=instance_uuid,
+            numa_topology=holder.numa_topology,
+            pci=list(holder.pci),
+            allocations=dict(holder.allocations),
+        )
 
 
 def sizes_of(
@@ -137,10 +156,22 @@ def sizes_of(
 ) -> tuple[int, int, int, int]:
     """Return the resources of an instance on its host: vcpus, pcpus, memory_mb, disk_gb.
 
-    Pinned CPUs are pcpus, not vcpus.
+    Pinned CPUs are pcpus, not vcpus. Extra specs ``resources:VCPU``, ``MEMORY_MB`` and ``DISK_GB``
+    count instead of the flavor's sizes.
     """
-    pinned = pcpus_of(numa)
-    return (flavor.vcpus - pinned, pinned, flavor.memory_mb, disk_gb(flavor, image))
+    pinned, specs = pcpus_of(numa), flavor.extra_specs
+    return (
+        _overridden(specs, "VCPU", flavor.vcpus - pinned),
+        pinned,
+        _overridden(specs, "MEMORY_MB", flavor.memory_mb),
+        _overridden(specs, "DISK_GB", disk_gb(flavor, image)),
+    )
+
+
+def _overridden(specs: Mapping[str, str], resource_class: str, amount: int) -> int:
+    """Return the amount of an extra spec; the API has checked that it is a whole number."""
+    text = specs.get(f"resources:{resource_class}", "").strip() if specs else ""
+    return int(text) if text.isascii() and text.isdigit() else amount
 
 
 def pcpus_of(numa: InstanceNUMATopology | None) -> int:

@@ -187,7 +187,7 @@ class Scheduler(interface.Interface):
         Only those on ``host``, of ``instance_uuids`` and of ``project_id``, if these are named.
         Each has instance_uuid, host, node, cell_uuid, project_id, group_uuid, state, created_at and
         age (seconds; both by the schedulers' own clock), vcpus, pcpus, memory_mb and disk_gb; since
-        1.6 also resources: the amounts of custom resource classes, by class.
+        1.6 also allocations: amounts by provider and resource class, as in an InstancePlace.
         """
 
     @interface.call(since="1.0")

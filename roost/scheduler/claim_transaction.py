@@ -17,6 +17,7 @@ from roost.scheduler.hosts import HostColumns
 from roost.scheduler.request import Request, hinted_instances
 from roost.scheduler.table import HostTable, Members
 from roost.scheduler.topology import HeldTopology
+from roost.scheduler.topology.providers import by_provider
 
 _LIMITED = ("vcpus", "pcpus", "memory_mb", "disk_gb")
 
@@ -230,6 +231,7 @@ def selection(hosts: HostColumns, row: int, *, claimed: Placement | None = None)
         limits={resource: one.capacity(resource) for resource in _LIMITED},
         numa_topology=held.numa if held else None,
         pci=list(held.pci) if held else [],
+        allocations=by_provider(held.allocations) if held else {},
     )
 
 

@@ -112,7 +112,7 @@ class Claims:
         """Create claims for instances of a host that have none there; return those that got one."""
         details = {
             place.instance_uuid: HeldTopology.of(
-                place.numa_topology, place.pci, place.resources
+                place.numa_topology, place.pci, place.allocations
             ).to_json()
             for place in places
         }

@@ -12,7 +12,7 @@ from typing import Any, Final
 from roost import exception
 from roost.context import RequestContext, admin_context
 from roost.objects import HostReport, InstancePlace, ResourceInventory
-from roost.objects.inventory import HOLDING, PCPU, STANDARD_CLASSES
+from roost.objects.inventory import HOLDING, HOST_CLASSES, PCPU
 from roost.rpc.scheduler import CellScheduler, Scheduler
 
 LOG = logging.getLogger(__name__)
@@ -166,7 +166,7 @@ def provider_report(
     """Return the report of a host that runs no servers: a pool of storage, a set of licences.
 
     :param cell_uuid: the uuid that all hosts of one service have in common
-    :param inventories: what it has; of the ``STANDARD_CLASSES`` only the total, the reserve and the
+    :param inventories: what it has; of the ``HOST_CLASSES`` only the total, the reserve and the
         ratio count
     :param consumers: everything that is there now, by uuid: its amounts by resource class
     :param reported_at: the time by the host's own clock
@@ -188,7 +188,7 @@ def provider_report(
             uuid: [amounts.get(name, 0) for name in HOLDING] for uuid, amounts in consumers.items()
         },
         places=[
-            InstancePlace.of(instance_uuid=uuid, resources=others)
+            InstancePlace.of(instance_uuid=uuid, allocations={"": others})
             for uuid, amounts in consumers.items()
             if (others := {name: amounts[name] for name in amounts if name not in HOLDING})
         ],
@@ -201,7 +201,7 @@ def _standard(inventories: Sequence[ResourceInventory]) -> dict[str, float]:
     """Return a report's fields of all standard classes."""
     found = {each.resource_class: each for each in inventories}
     values: dict[str, float] = {}
-    for resource_class, name in STANDARD_CLASSES.items():
+    for resource_class, name in HOST_CLASSES.items():
         one = found.get(resource_class) or ResourceInventory.of(
             resource_class=resource_class, total=0, max_unit=0
         )

@@ -19,7 +19,7 @@ from roost.scheduler.filters import AnyFilter, Filter, HostFilter, Miss
 from roost.scheduler.hosts import HostColumns
 from roost.scheduler.ranking import REFUSED, PlugIns, Ranking, asked_of, refuse, weigh
 from roost.scheduler.request import Request
-from roost.scheduler.topology import HeldTopology, HostTopology, fit
+from roost.scheduler.topology import Allocator, HeldTopology, HostTopology, fit
 from roost.scheduler.weighers import Weighing
 
 Refusals = dict[str, dict[str, int]]
@@ -310,11 +310,17 @@ def take(request: Request, hosts: HostColumns, row: int) -> Placement:
 
 
 def hold(request: Request, topology: HostTopology | None) -> HeldTopology | None:
-    """Return the CPUs, devices and custom resources that an instance gets; None: no fit."""
-    found = fit(request.spec.numa_topology, request.spec.pci_requests, topology)
-    if isinstance(found, str) or topology is None:
+    """Return the CPUs, devices and allocations that an instance gets; None: no fit."""
+    if topology is None:
         return None
-    return dataclasses.replace(found, resources=tuple(request.resources.items()))
+    found = fit(request.spec.numa_topology, request.spec.pci_requests, topology)
+    if isinstance(found, str) or not request.resources:
+        return None if isinstance(found, str) else found
+    allocations = Allocator(request.resources).find(topology.providers)
+    if isinstance(allocations, str):
+        return None
+    numa = (found.cells, found.cpu_policy, found.cpu_thread_policy)
+    return HeldTopology(*numa, found.devices, allocations)
 
 
 def undo(request: Request, hosts: HostColumns, placements: Sequence[Placement]) -> None:

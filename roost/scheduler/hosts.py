@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from roost.db.scheduler.hosts import RESOURCES, Amounts, HostRow
-from roost.objects import NUMACell, PciPool, ResourceInventory
+from roost.objects import NUMACell, PciPool, ResourceProvider
 from roost.scheduler.columns import (
     LINES,
     Codes,
@@ -213,14 +213,14 @@ class HostColumns(Columns):
 
 @functools.lru_cache(maxsize=1024)
 def _topology(text: str | None) -> HostTopology | None:
-    """Read NUMA cells, PCI pools and inventories, all of them free."""
+    """Read NUMA cells, PCI pools and providers, all of them free."""
     if not text:
         return None
-    cells, pools, inventories = json.loads(text)
+    cells, pools, providers = json.loads(text)
     return HostTopology.of(
         [NUMACell.obj_from_primitive(cell) for cell in cells],
         [PciPool.obj_from_primitive(pool) for pool in pools],
-        [ResourceInventory.obj_from_primitive(inventory) for inventory in inventories],
+        [ResourceProvider.obj_from_primitive(one) for one in providers],
     )
 
 

@@ -1,6 +1,5 @@
 """The request to a driver: plain values, and the request as sent for plug-ins that need more."""
 
-import collections
 import dataclasses
 import operator
 from collections.abc import Mapping, Sequence
@@ -8,8 +7,10 @@ from typing import Final, Self
 
 from roost import exception
 from roost.db.scheduler.hosts import RESOURCES, Amounts
+from roost.hardware import resource_groups
+from roost.hardware.resource_groups import ResourceGroups
 from roost.objects import Flavor, ImageMeta, RequestSpec, ResourceRequest
-from roost.objects.inventory import HOLDING, resources_of
+from roost.objects.inventory import HOLDING
 from roost.objects.topology import sizes_of
 
 _HINTS: Final = ("same_host", "different_host")
@@ -21,14 +22,14 @@ class Request:
 
     ``placed`` has an entry per instance: the row of the host on which it holds a claim and stays,
     or None. ``asked`` are the requested amounts per instance, and ``resources`` those of other
-    resource classes. ``group_counts`` has the number of
-    members of the request's server group per row, including those just placed; ``rows_of`` the rows
-    of hosts on which the instances that hints name hold claims.
+    resource classes. ``group_counts`` has the number of members of the request's server group per
+    row, including those just placed; ``rows_of`` the rows of hosts on which the instances that
+    hints name hold claims.
     """
 
     spec: ResourceRequest
     asked: Amounts
-    resources: Mapping[str, int]
+    resources: ResourceGroups
     placed: Sequence[int | None]
     alternates: int
     group_counts: dict[int, int]
@@ -48,7 +49,7 @@ class Request:
         return cls(
             spec,
             asked_by(spec),
-            inventoried(spec),
+            grouped(spec),
             placed,
             alternates,
             counts,
@@ -75,7 +76,7 @@ class Request:
 
     @property
     def is_detailed(self) -> bool:
-        """Whether its claims have details: an exact topology, or custom resources."""
+        """Whether its claims have details: an exact topology, or resource classes."""
         return self.wants_topology or bool(self.resources)
 
     @property
@@ -111,12 +112,18 @@ def asked_by(spec: ResourceRequest) -> Amounts:
     return (*map(operator.add, sizes, named), 1)
 
 
-def inventoried(spec: ResourceRequest) -> dict[str, int]:
+def grouped(spec: ResourceRequest) -> ResourceGroups:
     """Return what one instance takes of all other resource classes, which inventories count."""
-    found = collections.Counter(spec.resources)
+    specs, properties = {}, {}
     if isinstance(spec, RequestSpec):
-        found.update(resources_of(spec.flavor))
-    return {name: found[name] for name in sorted(found) if found[name] and name not in HOLDING}
+        specs, properties = spec.flavor.extra_specs, spec.image.properties if spec.image else {}
+    return resource_groups.requested_by(
+        specs,
+        properties,
+        amounts={name: spec.resources[name] for name in spec.resources if name not in HOLDING},
+        required=spec.required_traits,
+        forbidden=spec.forbidden_traits,
+    )
 
 
 def hinted_instances(spec: ResourceRequest) -> list[str]:

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import datetime
+import json
 import threading
 
 import pytest
@@ -23,7 +24,6 @@ from tests.builders import (
     CELL2,
     NOW,
     a_context,
-    a_flavor,
     a_numa_topology,
     a_spec,
     a_uuid,
@@ -190,8 +190,8 @@ def test_damage_is_found_and_repaired(world, damage, kinds):
 
 def test_a_claim_is_restored_with_the_cpus_and_custom_resources_of_its_server(world):
     pinned = a_numa_topology({"pcpus": [1]}, cpu_policy="dedicated")
-    flavor = a_flavor(extra_specs={"resources:CUSTOM_LICENSE": "1"})
-    values = {"numa_topology": wire.dump(pinned), "flavor": wire.dump(flavor)}
+    allocations = json.dumps({"": {"CUSTOM_LICENSE": 1}})
+    values = {"numa_topology": wire.dump(pinned), "allocations": allocations}
     world.write(sa.update(INSTANCES).values(values), world.databases[CELL1])
     lose_a_claim(world)
     world.repair()
@@ -200,7 +200,7 @@ def test_a_claim_is_restored_with_the_cpus_and_custom_resources_of_its_server(wo
         mine = sa.select(claims.details).where(claims.instance_uuid == world.servers[0])
         held = HeldTopology.from_json(session.scalar(mine))
     assert held.numa.cells[0].pcpus == [1]
-    assert held.resources == (("CUSTOM_LICENSE", 1),)
+    assert held.allocations == (("", "CUSTOM_LICENSE", 1),)
 
 
 def test_all_damage_at_once_is_repaired_too(world):

@@ -14,8 +14,8 @@ from roost.api.request import Answer, Call
 from roost.api.route import Route
 from roost.api.validation import is_uuid
 from roost.db.api import instance_mappings
-from roost.objects.host import uuid_of_node
-from roost.objects.inventory import STANDARD_CLASSES
+from roost.objects.host import uuid_of_node, uuid_of_provider
+from roost.objects.inventory import HOST_CLASSES
 
 USAGES: Final = 9
 _OWNERS: Final = 12
@@ -47,14 +47,15 @@ class Allocations:
         self._providers = ProviderReader(dependencies.scheduler, dependencies.api_database)
 
     def of_provider(self, call: Call) -> Answer:
-        report = self._providers.get(call.context, call.params["provider_uuid"])
+        provider = self._providers.get(call.context, call.params["provider_uuid"])
+        report, part = provider.report, provider.part.name
         generation = _GENERATION if call.version >= _CONSUMER_GENERATION else {}
         shown = {
-            claim["instance_uuid"]: {"resources": _resources(claim), **generation}
+            claim["instance_uuid"]: {"resources": _by_part(claim)[part], **generation}
             for claim in self._scheduler.all_claims(call.context, host=report.host)
-            if claim["node"] == report.node
+            if claim["node"] == report.node and part in _by_part(claim)
         }
-        return Answer({"allocations": shown, "resource_provider_generation": report.generation})
+        return Answer({"allocations": shown, **provider.generation})
 
     def of_consumer(self, call: Call) -> Answer:
         """Return the claims of an instance; one that has none, or does not exist, has no claims."""
@@ -63,11 +64,12 @@ class Allocations:
         if is_uuid(consumer):
             claims = self._scheduler.list_claims(call.context, instance_uuids=[consumer])
         shown = {
-            uuid_of_node(claim["host"], claim["node"]): {
-                "resources": _resources(claim),
+            uuid_of_provider(uuid_of_node(claim["host"], claim["node"]), part): {
+                "resources": resources,
                 "generation": self._generation(call, claim),
             }
             for claim in claims
+            for part, resources in _by_part(claim).items()
         }
         more = self._consumer(claims[0], call.version) if claims else {}
         return Answer({"allocations": shown, **more})
@@ -84,7 +86,8 @@ class Allocations:
         return Answer({"usages": _by_type(claims, call.query.one("consumer_type"))})
 
     def _generation(self, call: Call, claim: Claim) -> int:
-        found = self._providers.find(call.context, uuid_of_node(claim["host"], claim["node"]))
+        node_uuid = uuid_of_node(claim["host"], claim["node"])
+        found = self._scheduler.list_hosts(call.context, node_uuid=node_uuid)
         return found[0].generation if found else 0
 
     def _consumer(self, claim: Claim, version: int) -> dict[str, Any]:
@@ -102,16 +105,20 @@ class Allocations:
         return shown
 
 
-def _resources(claim: Claim) -> dict[str, int]:
-    standard = {name: claim[amount] for name, amount in STANDARD_CLASSES.items() if claim[amount]}
-    custom = claim.get("resources", {})  # a scheduler of the release before has none
-    return {**standard, **custom}
+def _by_part(claim: Claim) -> dict[str, dict[str, int]]:
+    """Return the resources of a claim by the name of the node's part; that of the node is empty."""
+    found = {part: dict(amounts) for part, amounts in claim["allocations"].items()}
+    sizes = {name: claim[amount] for name, amount in HOST_CLASSES.items() if claim[amount]}
+    if sizes:
+        found[""] = sizes | found.get("", {})
+    return found
 
 
 def _total(claims: Iterable[Claim]) -> dict[str, int]:
     total: collections.Counter[str] = collections.Counter()
     for claim in claims:
-        total.update(_resources(claim))
+        for resources in _by_part(claim).values():
+            total.update(resources)
     return dict(total)
 
 

@@ -1,21 +1,19 @@
 """``/placement/allocation_candidates``: the providers that have what a query requires.
 
-A server is on one host, so a candidate is a provider that has all of it. The schedulers check much
-more than this when they choose a host.
+A server is on one host, so a candidate is one allocation of a node and its parts, of each node that
+has all of it. The schedulers check much more than this when they choose a host.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from roost.api.dependencies import Dependencies
 from roost.api.placement import requirements
-from roost.api.placement.providers import ProviderReader
+from roost.api.placement.providers import Provider, ProviderReader, family, tree_of
 from roost.api.placement.rows import row, rule, strict_query
 from roost.api.request import Answer, Call
 from roost.api.route import Route
 from roost.api.validation import UUID
-from roost.objects import HostReport
-from roost.objects.inventory import inventories_of
 
 CANDIDATES: Final = 10
 _BY_PROVIDER: Final = 12
@@ -51,39 +49,60 @@ class AllocationCandidates:
         hosts = (
             self._scheduler.all_hosts(call.context)
             if tree is None
-            else self._providers.find(call.context, tree)
+            else self._providers.find_tree(call.context, tree)
         )
-        found = self._providers.fitting(hosts, required)[: call.query.number("limit")]
-        requests = [_request(one, required.resources, call.version) for one in found]
-        summaries = {
-            one.node_uuid: _summary(one, required.resources, call.version) for one in found
-        }
+        members = self._providers.members(required)
+        requests: list[dict[str, Any]] = []
+        summaries: dict[str, Any] = {}
+        for report in hosts:
+            found = tree_of(report)
+            member_of = members.get(report.host, ())
+            chosen = required.choose([one.part for one in found], member_of)
+            if chosen is None:
+                continue
+            if len(requests) == call.query.number("limit"):
+                break
+            givers = [found[at] for at in chosen]
+            requests.append(_request(givers, required.resources, call.version))
+            shown = found if call.version >= _TREES else givers
+            summaries |= {
+                one.uuid: _summary(one, required.resources, call.version) for one in shown
+            }
         return Answer({"allocation_requests": requests, "provider_summaries": summaries})
 
 
-def _request(report: HostReport, resources: Mapping[str, int], version: int) -> dict[str, Any]:
-    """Return what a consumer would request of a provider."""
-    identity = report.node_uuid
+def _request(
+    givers: Sequence[Provider], resources: Mapping[str, int], version: int
+) -> dict[str, Any]:
+    """Return what a consumer would request of providers, of each one class."""
+    amounts: dict[str, dict[str, int]] = {}
+    for one, (name, amount) in zip(givers, resources.items(), strict=True):
+        amounts.setdefault(one.uuid, {})[name] = amount
     if version < _BY_PROVIDER:
-        provider = {"resource_provider": {"uuid": identity}, "resources": resources}
-        return {"allocations": [provider]}
-    shown: dict[str, Any] = {"allocations": {identity: {"resources": resources}}}
+        old = [
+            {"resource_provider": {"uuid": identity}, "resources": of}
+            for identity, of in amounts.items()
+        ]
+        return {"allocations": old}
+    shown: dict[str, Any] = {
+        "allocations": {identity: {"resources": of} for identity, of in amounts.items()}
+    }
     if version >= _MAPPINGS:
-        shown["mappings"] = {"": [identity]}
+        shown["mappings"] = {"": list(amounts)}
     return shown
 
 
-def _summary(report: HostReport, resources: Mapping[str, int], version: int) -> dict[str, Any]:
+def _summary(one: Provider, resources: Mapping[str, int], version: int) -> dict[str, Any]:
     amounts = {
-        one.resource_class: {"capacity": one.capacity, "used": one.used}
-        for one in inventories_of(report)
-        if version >= _ALL_CLASSES or one.resource_class in resources
+        each.resource_class: {"capacity": each.capacity, "used": each.used}
+        for each in one.part.inventories
+        if version >= _ALL_CLASSES or each.resource_class in resources
     }
     shown: dict[str, Any] = {"resources": amounts}
     if version >= _TRAITS:
-        shown["traits"] = sorted(report.traits)
+        shown["traits"] = sorted(one.part.traits)
     if version >= _TREES:
-        shown |= {"parent_provider_uuid": None, "root_provider_uuid": report.node_uuid}
+        shown |= family(one)
     return shown
 
 

@@ -10,7 +10,7 @@ from roost.api.placement.rows import row, rule, strict_query
 from roost.api.request import Answer, Call
 from roost.api.route import Route
 from roost.api.validation import BOOLEAN
-from roost.objects.inventory import STANDARD_CLASSES
+from roost.objects.inventory import HOST_CLASSES, providers_of
 
 _CLASSES: Final = 2
 _IN: Final = "in:"
@@ -51,12 +51,19 @@ class PlacementNames:
 
     def _traits(self, call: Call) -> list[str]:
         hosts = self._scheduler.all_hosts(call.context)
-        return sorted({name for report in hosts for name in report.traits})
+        return sorted(
+            {name for report in hosts for _, part in providers_of(report) for name in part.traits}
+        )
 
     def _classes(self, call: Call) -> list[str]:
         hosts = self._scheduler.all_hosts(call.context)
-        custom = {one.resource_class for report in hosts for one in report.inventories}
-        return [*STANDARD_CLASSES, *sorted(custom)]
+        others = {
+            one.resource_class
+            for report in hosts
+            for _, part in providers_of(report)
+            for one in part.inventories
+        }
+        return [*HOST_CLASSES, *sorted(others.difference(HOST_CLASSES))]
 
 
 def _matches(name: str, asked: str | None) -> bool:

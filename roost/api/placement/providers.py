@@ -1,10 +1,11 @@
-"""``/placement/resource_providers``: the nodes that the schedulers know, and what they have.
+"""``/placement/resource_providers``: the nodes that the schedulers know, and their parts.
 
-A request that names a provider reads the rows of this provider only.
+A request that names a node reads the rows of this node only, one that names a part all nodes.
 """
 
+import dataclasses
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from roost import exception
@@ -20,8 +21,9 @@ from roost.api.validation import TEXT, UUID, is_uuid
 from roost.context import RequestContext
 from roost.db.api import aggregates
 from roost.db.engine import Database
-from roost.objects import HostReport, ResourceInventory
-from roost.objects.inventory import inventories_of
+from roost.objects import HostReport, ResourceInventory, ResourceProvider
+from roost.objects.host import uuid_of_provider
+from roost.objects.inventory import providers_of
 from roost.scheduler.client import SchedulerClient
 
 AGGREGATES: Final = 1
@@ -53,6 +55,35 @@ LIST_QUERY: Final = strict_query(
 )
 
 
+@dataclasses.dataclass(frozen=True)
+class Provider:
+    """A node, or a part of it; the part of the whole node has no name."""
+
+    uuid: str
+    report: HostReport
+    part: ResourceProvider
+
+    @property
+    def name(self) -> str:
+        node = str(self.report.node)
+        return f"{node}_{self.part.name}" if self.part.name else node
+
+    @property
+    def parent_uuid(self) -> str | None:
+        if not self.part.name:
+            return None
+        return uuid_of_provider(self.report.node_uuid, self.part.parent)
+
+    @property
+    def generation(self) -> dict[str, Any]:
+        return {"resource_provider_generation": self.report.generation}
+
+
+def tree_of(report: HostReport) -> list[Provider]:
+    """Return the providers of a node, itself first."""
+    return [Provider(identity, report, part) for identity, part in providers_of(report)]
+
+
 class ProviderReader:
     """Reads providers from the schedulers, and their aggregates from the API database."""
 
@@ -60,32 +91,29 @@ class ProviderReader:
         self._scheduler = scheduler
         self._database = database
 
-    def get(self, context: RequestContext, identity: str) -> HostReport:
+    def get(self, context: RequestContext, identity: str) -> Provider:
         """Return a provider by its uuid.
 
         :raises roost.exception.NotFound: when there is none
         """
-        found = self.find(context, identity) if is_uuid(identity) else []
-        if not found:
-            raise exception.NotFound(f"No resource provider with uuid {identity} found")
-        return found[0]
+        wanted = str(uuid.UUID(identity)) if is_uuid(identity) else ""
+        for report in self.find_tree(context, wanted) if wanted else ():
+            for provider in tree_of(report):
+                if provider.uuid == wanted:
+                    return provider
+        raise exception.NotFound(f"No resource provider with uuid {identity} found")
 
-    def find(self, context: RequestContext, identity: str) -> list[HostReport]:
-        """Return the provider with a uuid, or none."""
-        return self._scheduler.list_hosts(context, node_uuid=str(uuid.UUID(identity)))
+    def find_tree(self, context: RequestContext, identity: str) -> list[HostReport]:
+        """Return the node with a provider's uuid, or with a part that has it, or none."""
+        wanted = str(uuid.UUID(identity))
+        found = self._scheduler.list_hosts(context, node_uuid=wanted)
+        return found or [
+            report
+            for report in self._scheduler.all_hosts(context)
+            if any(identity == wanted for identity, _ in providers_of(report))
+        ]
 
-    def fitting(
-        self, reports: Iterable[HostReport], required: ProviderRequirements
-    ) -> list[HostReport]:
-        """Return the providers that fit."""
-        members = self._members(required)
-        return [report for report in reports if required.fit(report, members.get(report.host, ()))]
-
-    def aggregates(self, report: HostReport) -> list[str]:
-        """Return the uuids of a provider's aggregates."""
-        return self._database.query(aggregates.uuids_of_host, report.host)
-
-    def _members(self, required: ProviderRequirements) -> Mapping[str, set[str]]:
+    def members(self, required: ProviderRequirements) -> Mapping[str, set[str]]:
         """Return which of the named aggregates each host is in."""
         if not required.named_aggregates:
             return {}
@@ -97,6 +125,7 @@ class ResourceProviders:
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._scheduler = dependencies.scheduler
+        self._database = dependencies.api_database
         self._providers = ProviderReader(dependencies.scheduler, dependencies.api_database)
 
     def versions(self, _call: Call) -> Answer:
@@ -111,82 +140,95 @@ class ResourceProviders:
 
     def list_all(self, call: Call) -> Answer:
         required = requirements.read(call.query, version=call.version)
-        found = self._providers.fitting(self._named(call), required)
+        members = self._providers.members(required)
+        found = [
+            one
+            for one in self._named(call)
+            if required.fit(one.part, () if one.part.name else members.get(one.report.host, ()))
+        ]
         return Answer({"resource_providers": [_provider(one, call.version) for one in found]})
 
     def show(self, call: Call) -> Answer:
         return Answer(_provider(self._one(call), call.version))
 
     def inventories(self, call: Call) -> Answer:
-        report = self._one(call)
-        shown = {one.resource_class: _inventory(one) for one in inventories_of(report)}
-        return Answer({"inventories": shown, **_generation(report)})
+        one = self._one(call)
+        shown = {each.resource_class: _inventory(each) for each in one.part.inventories}
+        return Answer({"inventories": shown, **one.generation})
 
     def inventory(self, call: Call) -> Answer:
-        report, asked = self._one(call), call.params["resource_class"]
-        for one in inventories_of(report):
-            if one.resource_class == asked:
-                return Answer({**_inventory(one), **_generation(report)})
+        one, asked = self._one(call), call.params["resource_class"]
+        for each in one.part.inventories:
+            if each.resource_class == asked:
+                return Answer({**_inventory(each), **one.generation})
         raise exception.NotFound(
-            f"No inventory of class {asked} found for resource provider {report.node_uuid}"
+            f"No inventory of class {asked} found for resource provider {one.uuid}"
         )
 
     def usages(self, call: Call) -> Answer:
-        report = self._one(call)
-        used = {one.resource_class: one.used for one in inventories_of(report)}
-        return Answer({"usages": used, **_generation(report)})
+        one = self._one(call)
+        used = {each.resource_class: each.used for each in one.part.inventories}
+        return Answer({"usages": used, **one.generation})
 
     def traits(self, call: Call) -> Answer:
-        report = self._one(call)
-        return Answer({"traits": sorted(report.traits), **_generation(report)})
+        one = self._one(call)
+        return Answer({"traits": sorted(one.part.traits), **one.generation})
 
     def aggregates(self, call: Call) -> Answer:
-        report = self._one(call)
-        shown = {"aggregates": self._providers.aggregates(report)}
+        one = self._one(call)
+        host = one.report.host
+        found = [] if one.part.name else self._database.query(aggregates.uuids_of_host, host)
+        shown = {"aggregates": found}
         if call.version >= _AGGREGATES_WITH_GENERATION:
-            shown |= _generation(report)
+            shown |= one.generation
         return Answer(shown)
 
-    def _one(self, call: Call) -> HostReport:
+    def _one(self, call: Call) -> Provider:
         return self._providers.get(call.context, call.params["provider_uuid"])
 
-    def _named(self, call: Call) -> Iterable[HostReport]:
-        """Return the providers that match ``uuid``, ``in_tree`` and ``name``: one, or all.
+    def _named(self, call: Call) -> Iterator[Provider]:
+        """Yield the providers that match ``uuid``, ``in_tree`` and ``name``."""
+        name, identity, tree = map(call.query.one, ("name", "uuid", "in_tree"))
+        for report in self._trees(call, tree or identity):
+            for one in tree_of(report):
+                if name in (None, one.name) and _is(identity, one.uuid):
+                    yield one
 
-        A provider is a tree of its own.
-        """
+    def _trees(self, call: Call, identity: str | None) -> Iterable[HostReport]:
+        """Return the nodes whose providers may match: one, or all."""
+        if identity is not None:
+            return self._providers.find_tree(call.context, identity)
         node = call.query.one("name")
-        uuids = {*call.query.all("uuid"), *call.query.all("in_tree")}
-        if not uuids and node is None:
-            return self._scheduler.all_hosts(call.context)
-        if not uuids:
-            return self._scheduler.list_hosts(call.context, node=node)
-        asked = {str(uuid.UUID(each)) for each in uuids}
-        found = self._providers.find(call.context, asked.pop())
-        return [one for one in found if not asked and node in (None, one.node)]
+        found = self._scheduler.list_hosts(call.context, node=node) if node is not None else []
+        return found or self._scheduler.all_hosts(call.context)
 
 
-def _provider(report: HostReport, version: int) -> dict[str, Any]:
-    path = f"{ROOT}/resource_providers/{report.node_uuid}"
+def _is(asked: str | None, identity: str) -> bool:
+    return asked is None or str(uuid.UUID(asked)) == identity
+
+
+def _provider(one: Provider, version: int) -> dict[str, Any]:
+    path = f"{ROOT}/resource_providers/{one.uuid}"
     links = [{"rel": "self", "href": path}]
     links += [{"rel": rel, "href": f"{path}/{rel}"} for rel in _LINKS if version >= _LINKS[rel]]
     shown = {
-        "uuid": report.node_uuid,
-        "name": report.node,
-        "generation": report.generation,
+        "uuid": one.uuid,
+        "name": one.name,
+        "generation": one.report.generation,
         "links": links,
     }
     if version >= NESTED:
-        shown |= {"parent_provider_uuid": None, "root_provider_uuid": report.node_uuid}
+        shown |= family(one)
     return shown
+
+
+def family(one: Provider) -> dict[str, Any]:
+    """Return the place of a provider in its tree."""
+    return {"parent_provider_uuid": one.parent_uuid, "root_provider_uuid": one.report.node_uuid}
 
 
 def _inventory(one: ResourceInventory) -> dict[str, Any]:
     return {amount: getattr(one, amount) for amount in _AMOUNTS}
-
-
-def _generation(report: HostReport) -> dict[str, Any]:
-    return {"resource_provider_generation": report.generation}
 
 
 _PROVIDERS: Final = "/resource_providers"

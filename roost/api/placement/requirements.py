@@ -1,16 +1,16 @@
 """Filters of providers: the resources, traits and aggregates that a query requires."""
 
 import dataclasses
+import itertools
 import re
 import uuid
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from roost import exception
 from roost.api.request import Query
 from roost.api.validation import is_uuid
-from roost.objects import HostReport
-from roost.objects.inventory import inventories_of
+from roost.objects import ResourceProvider
 
 FORBIDDEN_TRAITS: Final = 22
 SEVERAL_MEMBER_OF: Final = 24
@@ -39,30 +39,57 @@ class ProviderRequirements:
         """All aggregates that are named, required or forbidden."""
         return self.forbidden_aggregates.union(*self.aggregates)
 
-    def fit(self, report: HostReport, member_of: Collection[str]) -> bool:
-        """Return whether a node has it all, and the resources unused.
+    def fit(self, provider: ResourceProvider, member_of: Collection[str]) -> bool:
+        """Return whether a provider has it all, and the resources unused.
 
-        :param member_of: the aggregates of the node, at least those that are named
+        :param member_of: the aggregates of the provider, at least those that are named
         """
         return (
-            self.forbidden_aggregates.isdisjoint(member_of)
-            and all(not some.isdisjoint(member_of) for some in self.aggregates)
-            and self.forbidden_traits.isdisjoint(report.traits)
-            and all(not some.isdisjoint(report.traits) for some in self.traits)
-            and self._has_resources(report)
+            self._allow(member_of)
+            and self._suit(provider.traits)
+            and all(_has(provider, name, amount) for name, amount in self.resources.items())
         )
 
-    def _has_resources(self, report: HostReport) -> bool:
-        if not self.resources:
-            return True
-        inventories = {one.resource_class: one for one in inventories_of(report)}
-        return all(
-            (found := inventories.get(name)) is not None
-            and found.min_unit <= amount <= found.max_unit
-            and amount % found.step_size == 0
-            and found.used + amount <= found.capacity
+    def choose(
+        self, tree: Sequence[ResourceProvider], member_of: Collection[str]
+    ) -> list[int] | None:
+        """Return which providers of a node, by index, have all of it unused; None: they have not.
+
+        One for each of the resources, in their order. The traits of all of them count together.
+
+        :param tree: the node first
+        :param member_of: the aggregates of the node, at least those that are named
+        """
+        if not self._allow(member_of):
+            return None
+        choices = [
+            [at for at, one in enumerate(tree) if _has(one, name, amount)]
             for name, amount in self.resources.items()
+        ]
+        for chosen in itertools.product(*choices):
+            if self._suit(frozenset[str]().union(*(tree[at].traits for at in chosen))):
+                return list(chosen)
+        return None
+
+    def _allow(self, member_of: Collection[str]) -> bool:
+        return self.forbidden_aggregates.isdisjoint(member_of) and all(
+            not some.isdisjoint(member_of) for some in self.aggregates
         )
+
+    def _suit(self, traits: Collection[str]) -> bool:
+        return self.forbidden_traits.isdisjoint(traits) and all(
+            not some.isdisjoint(traits) for some in self.traits
+        )
+
+
+def _has(provider: ResourceProvider, name: str, amount: int) -> bool:
+    return any(
+        one.resource_class == name
+        and one.min_unit <= amount <= one.max_unit
+        and amount % one.step_size == 0
+        and one.used + amount <= one.capacity
+        for one in provider.inventories
+    )
 
 
 def read(query: Query, *, version: int) -> ProviderRequirements:

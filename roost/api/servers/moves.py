@@ -154,12 +154,12 @@ class ServerMove:
             source_host=instance.host,
             source_node=instance.node or instance.host,
             source_zone=instance.availability_zone,
-            source_place=_place(instance.uuid, instance),
+            source_place=InstancePlace.of_holder(instance, instance_uuid=instance.uuid),
             dest_host=chosen.host,
             dest_ip=chosen.host_ip,
             dest_node=chosen.node,
             dest_zone=chosen.availability_zone,
-            dest_place=_place(instance.uuid, chosen),
+            dest_place=InstancePlace.of_holder(chosen, instance_uuid=instance.uuid),
             old_flavor=instance.flavor,
             new_flavor=self.flavor,
             request_id=context.request_id,
@@ -191,11 +191,3 @@ class ServerMove:
                 scheduler.release_claims(self.call.context, instance_uuids=[uuid], host=chosen.host)
         except exception.Unavailable:
             return
-
-
-def _place(instance_uuid: str, of: Instance | Selection) -> InstancePlace | None:
-    if of.numa_topology is None and not of.pci:
-        return None
-    return InstancePlace.of(
-        instance_uuid=instance_uuid, numa_topology=of.numa_topology, pci=list(of.pci)
-    )

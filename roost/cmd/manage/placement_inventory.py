@@ -9,9 +9,10 @@ from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_rows
 from roost.context import admin_context
 from roost.objects import ResourceInventory
-from roost.objects.inventory import inventories_of
+from roost.objects.inventory import providers_of
 
 _NAMES: Final = tuple(name for name in ResourceInventory.fields if name != "resource_class")
+_TEXTS: Final = ("host", "provider", "parent", "resource_class")
 _host_option = click.option("--host", help="Those of this host only.")
 
 
@@ -20,19 +21,27 @@ _host_option = click.option("--host", help="Those of this host only.")
 @json_option
 @pass_deployment
 def inventory(deployment: Deployment, *, host: str | None, as_json: bool) -> None:
-    """List what hosts have of each resource class, and how much of it is claimed.
+    """List what hosts and their parts have of each resource class, and how much is claimed.
 
-    All servers of a host together may have (total - reserved) * allocation ratio.
+    All servers of a provider together may have (total - reserved) * allocation ratio. Where more is
+    claimed, because there is less than before, it is overcommitted: servers keep what they have.
     """
     reports = deployment.answering_scheduler.all_hosts(admin_context())
     rows = [
-        {"host": host_and_node(report.host, report.node), "resource_class": one.resource_class}
-        | {name: getattr(one, name) for name in _NAMES}
+        {
+            "host": host_and_node(report.host, report.node),
+            "provider": part.name,
+            "parent": part.parent,
+            "resource_class": one.resource_class,
+            **{name: getattr(one, name) for name in _NAMES},
+            "overcommitted": one.is_overcommitted,
+        }
         for report in reports
         if host in (None, report.host)
-        for one in inventories_of(report)
+        for _, part in providers_of(report)
+        for one in part.inventories
     ]
-    show_rows(rows, ("host", "resource_class", *_NAMES), as_json=as_json)
+    show_rows(rows, (*_TEXTS, *_NAMES, "overcommitted"), as_json=as_json)
 
 
 @click.command()
@@ -40,11 +49,16 @@ def inventory(deployment: Deployment, *, host: str | None, as_json: bool) -> Non
 @json_option
 @pass_deployment
 def traits(deployment: Deployment, *, host: str | None, as_json: bool) -> None:
-    """List the traits of hosts: those of their hypervisors, and those that operators add."""
+    """List the traits of hosts and their parts: their hypervisors', and those of operators."""
     rows: list[dict[str, Any]] = [
-        {"host": host_and_node(report.host, report.node), "trait": trait}
+        {
+            "host": host_and_node(report.host, report.node),
+            "provider": part.name,
+            "trait": trait,
+        }
         for report in deployment.answering_scheduler.all_hosts(admin_context())
         if host in (None, report.host)
-        for trait in report.traits
+        for _, part in providers_of(report)
+        for trait in part.traits
     ]
-    show_rows(rows, ("host", "trait"), as_json=as_json)
+    show_rows(rows, ("host", "provider", "trait"), as_json=as_json)

@@ -30,6 +30,7 @@ from roost.objects import (
     PciAllocation,
     PciPool,
     ResourceInventory,
+    ResourceProvider,
     Selection,
     Vif,
 )
@@ -58,6 +59,7 @@ class HostResources:
     numa_cells: tuple[NUMACell, ...] = ()
     pci_pools: tuple[PciPool, ...] = ()
     inventories: tuple[ResourceInventory, ...] = ()
+    providers: tuple[ResourceProvider, ...] = ()
     cpu_info: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     booted_at: datetime.datetime | None = None
 
@@ -74,16 +76,18 @@ class Load:
 class GuestPlacement:
     """The part of the scheduler's placement decision that concerns the inside of a node.
 
-    ``pci`` counts devices of a kind; the driver chooses their addresses.
+    ``pci`` counts devices of a kind; the driver chooses their addresses. ``allocations`` are as in
+    an InstancePlace.
     """
 
     numa_topology: InstanceNUMATopology | None = None
     pci: tuple[PciAllocation, ...] = ()
+    allocations: Mapping[str, Mapping[str, int]] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, chosen: Selection | Instance) -> Self:
         """Return the placement in a selection, or in the instance built from it."""
-        return cls(numa_topology=chosen.numa_topology, pci=tuple(chosen.pci))
+        return cls(chosen.numa_topology, tuple(chosen.pci), dict(chosen.allocations))
 
     @property
     def pinned_cpus(self) -> list[int]:

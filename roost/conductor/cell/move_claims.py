@@ -55,8 +55,10 @@ class MoveClaims:
             return False
         if not migration.stays_on_host:  # there it has grown, and its host confirms it
             claimed = self._claim(context, migration, spec)
-            if claimed.numa_topology is not None or claimed.pci:
-                self._note_place(migration, claimed)
+            uuid = migration.instance_uuid
+            place = InstancePlace.of_holder(claimed, instance_uuid=uuid)
+            if place is not None:
+                self._note_place(migration, place)
         return True
 
     def confirm(self, context: RequestContext, operation: Operation) -> None:
@@ -153,12 +155,7 @@ class MoveClaims:
         )
 
     @retried
-    def _note_place(self, migration: Migration, claimed: Selection) -> None:
+    def _note_place(self, migration: Migration, place: InstancePlace) -> None:
         """Note the CPUs and devices of a claim, which may have been made again."""
-        place = InstancePlace.of(
-            instance_uuid=migration.instance_uuid,
-            numa_topology=claimed.numa_topology,
-            pci=list(claimed.pci),
-        )
         with self.database.begin() as session:
             migrations.update(session, migration.uuid, {"dest_place": place}, expected=[MIGRATING])

@@ -39,6 +39,7 @@ _UNBEGUN: Final = {"task_state": states.SCHEDULING}
 _NOWHERE: Final[dict[str, Any]] = {
     **dict.fromkeys(("host", "node", "availability_zone", "numa_topology")),
     "pci": [],
+    "allocations": {},
 }
 
 
@@ -376,6 +377,7 @@ def _placed(selection: Selection) -> dict[str, Any]:
         "availability_zone": selection.availability_zone,
         "numa_topology": selection.numa_topology,
         "pci": list(selection.pci),
+        "allocations": dict(selection.allocations),
     }
 
 

@@ -211,15 +211,12 @@ class ServerMoves:
         self, operation: Operation, migration: Migration, chosen: Selection, report: StepReport
     ) -> Operation | None:
         uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
-        place = InstancePlace.of(
-            instance_uuid=uuid, numa_topology=chosen.numa_topology, pci=list(chosen.pci)
-        )
         destination = {
             "dest_host": chosen.host,
             "dest_ip": chosen.host_ip,
             "dest_node": chosen.node,
             "dest_zone": chosen.availability_zone,
-            "dest_place": place if chosen.numa_topology is not None or chosen.pci else None,
+            "dest_place": InstancePlace.of_holder(chosen, instance_uuid=uuid),
         }
         step = kind.steps[0]
         with self.database.begin() as session:
@@ -391,4 +388,5 @@ def _place(migration: Migration, side: str) -> dict[str, Any]:
         "flavor": migration.old_flavor if is_source else migration.new_flavor,
         "numa_topology": place.numa_topology if place is not None else None,
         "pci": list(place.pci) if place is not None else [],
+        "allocations": dict(place.allocations) if place is not None else {},
     }

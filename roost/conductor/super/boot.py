@@ -148,6 +148,7 @@ class PlacedInstance(BootTask):
         instance: Instance = self.build_request.instance
         instance.host, instance.node = self.chosen.host, self.chosen.node
         instance.numa_topology, instance.pci = self.chosen.numa_topology, list(self.chosen.pci)
+        instance.allocations = dict(self.chosen.allocations)
         instance.attempt, instance.updated_at = 1, self.cell.database.now()
         instance.vm_state, instance.task_state = states.WAITING
         instance.availability_zone = self.chosen.availability_zone

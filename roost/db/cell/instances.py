@@ -33,8 +33,9 @@ _OWNED = (
 _AT_ONCE = 1000  # rows that one statement names
 _OBJECTS = ("flavor", "image", "keypair", "network_info", "numa_topology")
 _LISTS = ("networks", "pci")
-_JSON = ("metadata", "tags", "security_groups", "trusted_certs")
-_UNSET = {"security_groups": '["default"]', "trusted_certs": "[]"}  # in rows of older releases
+_JSON = ("metadata", "tags", "security_groups", "trusted_certs", "allocations")
+# in rows of older releases
+_UNSET = {"security_groups": '["default"]', "trusted_certs": "[]", "allocations": "{}"}
 _ELSEWHERE = ("fault", "provisions")
 _PLAIN = tuple(
     name for name in Instance.fields if name not in (*_OBJECTS, *_LISTS, *_JSON, *_ELSEWHERE)

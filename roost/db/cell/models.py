@@ -49,6 +49,7 @@ instances = sa.Table(
     sa.Column("node", sa.String(255)),
     sa.Column("numa_topology", LongText),  # with pci: CPUs, memory and devices that it has
     sa.Column("pci", LongText),
+    sa.Column("allocations", LongText),
     sa.Column("attempt", sa.Integer, nullable=False, default=0),
     sa.Column("vm_state", sa.String(32), nullable=False),
     sa.Column("task_state", sa.String(32)),

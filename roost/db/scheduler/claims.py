@@ -191,8 +191,8 @@ def list_page(
 
 def _as_dict(row: sa.RowMapping, now: datetime.datetime) -> dict[str, Any]:
     shown = {name: value for name, value in row.items() if name != "details"}
-    resources = json.loads(row["details"] or "{}").get("resources", {})
-    return {**shown, **_made(row["created_at"], now), "resources": resources}
+    allocations = json.loads(row["details"] or "{}").get("allocations", {})
+    return {**shown, **_made(row["created_at"], now), "allocations": allocations}
 
 
 def _made(at: datetime.datetime, now: datetime.datetime) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from roost.db.scheduler.cells import VERSION_HOLDS
 from roost.db.scheduler.claims import details_on
 from roost.db.scheduler.hosts import RESOURCES, touched
 from roost.db.types import database_now
-from roost.objects import HostReport, NUMACell, PciPool, ResourceInventory
+from roost.objects import HostReport, NUMACell, PciPool, ResourceProvider
 from roost.objects.base import version_at
 
 _HOSTS = models.hosts
@@ -158,15 +158,21 @@ def list_page(
 
 
 def _count_resources(session: Session, reports: Mapping[int, HostReport]) -> None:
-    """Set how much of each custom resource class is claimed."""
-    having = [host_id for host_id, report in reports.items() if report.inventories]
-    used: collections.Counter[tuple[int, str]] = collections.Counter()
-    for host_id, details in details_on(session, having) if having else ():
-        for name, amount in json.loads(details).get("resources", {}).items():
-            used[host_id, name] += amount
-    for host_id in having:
-        for one in reports[host_id].inventories:
-            one.used = used[host_id, one.resource_class]
+    """Set how much of each inventory is claimed."""
+    found = {
+        host_id: {"": report.inventories, **{one.name: one.inventories for one in report.providers}}
+        for host_id, report in reports.items()
+        if report.inventories or report.providers
+    }
+    used: collections.Counter[tuple[int, str, str]] = collections.Counter()
+    for host_id, details in details_on(session, found) if found else ():
+        for provider, amounts in json.loads(details).get("allocations", {}).items():
+            for name, amount in amounts.items():
+                used[host_id, provider, name] += amount
+    for host_id, by_provider in found.items():
+        for provider, inventories in by_provider.items():
+            for one in inventories:
+                one.used = used[host_id, provider, one.resource_class]
 
 
 _COMPARED = ("description_digest", "enabled")
@@ -229,10 +235,20 @@ def _described(report: HostReport) -> dict[str, Any]:
     data = report.obj_to_primitive()["roost_object.data"]
     values["details"] = _json({name: data.get(name) for name in _FOR_OPERATORS})
     values["topology"] = None
-    parts = (report.numa_cells, report.pci_pools, report.inventories)
+    parts = (report.numa_cells, report.pci_pools, _providers(report))
     if any(parts):
         values["topology"] = _json([[one.obj_to_primitive() for one in part] for part in parts])
     return values
+
+
+def _providers(report: HostReport) -> list[ResourceProvider]:
+    """Return what has inventories of other classes than those of all hosts, the node first."""
+    if not report.inventories and not report.providers:
+        return []
+    root = ResourceProvider.of(
+        name="", traits=list(report.traits), inventories=list(report.inventories)
+    )
+    return [root, *report.providers]
 
 
 def _json(value: Any) -> str:
@@ -244,7 +260,8 @@ def _digest(value: Any) -> str:
 
 
 def _as_report(row: sa.RowMapping, *, up: bool) -> HostReport:
-    cells, pools, inventories = json.loads(row["topology"] or "[[], [], []]")
+    cells, pools, stored = json.loads(row["topology"] or "[[], [], []]")
+    providers = [ResourceProvider.obj_from_primitive(one) for one in stored]
     return HostReport.of(
         up=up,
         enabled=row["enabled"],
@@ -253,7 +270,8 @@ def _as_report(row: sa.RowMapping, *, up: bool) -> HostReport:
         metrics=json.loads(row["metrics"]) if row["metrics"] else {},
         numa_cells=[NUMACell.obj_from_primitive(cell) for cell in cells],
         pci_pools=[PciPool.obj_from_primitive(pool) for pool in pools],
-        inventories=[ResourceInventory.obj_from_primitive(inventory) for inventory in inventories],
+        inventories=providers[0].inventories if providers else [],
+        providers=providers[1:],
         **{name: row[name] for name in _PLAIN},
         **{f"{name}_used": row[f"{name}_used"] for name in RESOURCES},
         **_for_operators(json.loads(row["details"] or "{}")),

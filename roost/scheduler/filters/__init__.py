@@ -5,8 +5,9 @@ the request and the hosts. A ``Filter`` checks many hosts at once, a ``HostFilte
 last; a ``RequirementsFilter`` checks hosts against several demands. ``[scheduler] filters`` names
 the filters in use: ``scheduler/plugins.py`` loads them, ``engine.py`` runs them.
 
-``capacity.py``, ``traits.py``, ``capabilities.py`` and ``images.py`` check what a host has;
-``aggregates.py`` and ``load.py`` for whom it is reserved and whether it accepts instances;
+``capacity.py``, ``resources.py``, ``traits.py``, ``capabilities.py`` and ``images.py`` check what a
+host has; ``aggregates.py`` and ``load.py`` for whom it is reserved and whether it accepts
+instances;
 ``hints.py``, ``json_query.py``, ``requested.py``, ``server_groups.py`` and ``locality.py`` the
 hosts that users or operators request.
 """

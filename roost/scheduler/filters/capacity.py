@@ -1,4 +1,4 @@
-"""Filters by free resources: memory, CPUs, disk, NUMA cells, PCI devices, custom resources.
+"""Filters by free resources: memory, CPUs, disk, NUMA cells, PCI devices.
 
 :class:`HardwareFilter` refuses all hosts without the hardware at once, before the last two filters
 try exact placements, which is costly, on one host at a time.
@@ -11,7 +11,7 @@ import numpy as np
 from roost.scheduler.columns import Columns, HostView, Mask
 from roost.scheduler.filters import Filter, HostFilter, Miss, Refusal
 from roost.scheduler.request import Request
-from roost.scheduler.topology import Stock, fit
+from roost.scheduler.topology import fit
 
 
 class _CapacityFilter(Filter):
@@ -58,46 +58,6 @@ class PcpuFilter(_CapacityFilter):
 class DiskFilter(_CapacityFilter):
     name, resource, unit = "disk", "disk_gb", "GiB"
     reason = "not enough disk"
-
-
-class CustomResourcesFilter(Filter):
-    """Refuses hosts with too little of a custom resource class, or without it."""
-
-    name = "custom_resources"
-    by_usage = True
-    forceable = False
-
-    def applies_to(self, request: Request) -> bool:
-        return bool(request.resources)
-
-    def key(self, request: Request) -> Hashable:
-        return tuple(request.resources.items())
-
-    def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
-        refusals = []
-        for name, amount in request.resources.items():
-            stocks = _stocks(hosts, name)
-            unlike = [stock is not None and not stock.allows(amount) for stock in stocks]
-            short = [stock is not None and stock.free < amount for stock in stocks]
-            refusals += [
-                Refusal(f"no {name}", _mask([stock is None for stock in stocks])),
-                Refusal(f"{amount} {name} at once are not allowed", _mask(unlike)),
-                Refusal(f"not enough {name}", _mask(short)),
-            ]
-        return refusals
-
-    def closest(self, request: Request, hosts: Columns) -> Miss | None:
-        for name, amount in request.resources.items():
-            free = [stock.free if stock is not None else -1 for stock in _stocks(hosts, name)]
-            most = max(free)
-            if most < amount:
-                text = f"{max(0, most)} {name} free of the {amount} requested"
-                return Miss(free.index(most), text)
-        return None
-
-
-def _stocks(hosts: Columns, name: str) -> list[Stock | None]:
-    return [None if has is None else has.stocks.get(name) for has in hosts.topology.tolist()]
 
 
 class HardwareFilter(Filter):

@@ -4,8 +4,10 @@ import functools
 from collections.abc import Hashable
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from roost.hardware import spec_language, traits
-from roost.scheduler.columns import Columns, Membership, Profile
+from roost.scheduler.columns import Columns, Mask, Membership, Profile
 from roost.scheduler.filters import Filter, Refusal, RequirementsFilter
 from roost.scheduler.request import Request
 
@@ -32,12 +34,12 @@ class TraitsFilter(RequirementsFilter):
         return _asked(request) is not _NONE
 
     def key(self, request: Request) -> Hashable:
-        return _asked(request)
+        return _asked(request), bool(request.resources)
 
     def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
         asked = _asked(request)
         refusals = [
-            Refusal(f"lacks the trait {trait}", ~hosts.by_profile(functools.partial(_has, trait)))
+            Refusal(f"lacks the trait {trait}", _lacking(trait, request, hosts))
             for trait in asked.required
         ]
         refusals += [
@@ -94,6 +96,20 @@ def _read(items: spec_language.Items) -> _Asked:
             sorted({name.removeprefix(_PREFIX) for name, text in said if text not in traits.VALUES})
         ),
     )
+
+
+def _lacking(trait: str, request: Request, hosts: Columns) -> Mask:
+    """Return which hosts lack a trait.
+
+    A part of the host may have it, if the request needs resource classes: their filter makes sure
+    that one of its parts does.
+    """
+    lacking = ~hosts.by_profile(functools.partial(_has, trait))
+    if request.resources:
+        for row in np.flatnonzero(lacking).tolist():
+            has = hosts.topology[row]
+            lacking[row] = has is None or not any(trait in one.traits for one in has.providers)
+    return lacking
 
 
 def _has(trait: str, profile: Profile) -> bool:

@@ -8,6 +8,7 @@ Pure functions without I/O; imports ``objects`` and below.
 """
 
 from roost.scheduler.topology.fitting import fit
-from roost.scheduler.topology.host import HeldTopology, HostTopology, Stock
+from roost.scheduler.topology.host import HeldTopology, HostTopology
+from roost.scheduler.topology.providers import Allocator, FreeProvider
 
-__all__ = ["HeldTopology", "HostTopology", "Stock", "fit"]
+__all__ = ["Allocator", "FreeProvider", "HeldTopology", "HostTopology", "fit"]

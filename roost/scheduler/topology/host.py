@@ -1,4 +1,4 @@
-"""NUMA cells, devices and custom resources of a host: free, and those that an instance holds.
+"""NUMA cells, devices and providers of a host: free, and those that an instance holds.
 
 ``HostTopology`` has the free ones, ``HeldTopology`` those of an instance, with conversions to
 versioned objects and to the JSON in claims.
@@ -6,8 +6,8 @@ versioned objects and to the JSON in claims.
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
 
 from roost.objects import (
     InstanceNUMACell,
@@ -15,11 +15,12 @@ from roost.objects import (
     NUMACell,
     PciAllocation,
     PciPool,
-    ResourceInventory,
+    ResourceProvider,
 )
-from roost.scheduler.topology import numa, pci
+from roost.scheduler.topology import numa, pci, providers
 from roost.scheduler.topology.numa import FreeCell, HeldCell
 from roost.scheduler.topology.pci import FreePool, HeldDevices, PoolKey
+from roost.scheduler.topology.providers import Allocation, FreeProvider
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,25 +35,25 @@ class HeldTopology:
     cpu_policy: str = "shared"
     cpu_thread_policy: str = "prefer"
     devices: tuple[HeldDevices, ...] = ()
-    resources: tuple[tuple[str, int], ...] = ()
+    allocations: tuple[Allocation, ...] = ()
 
     @classmethod
     def of(
         cls,
         numa: InstanceNUMATopology | None = None,
         pci: Sequence[PciAllocation] = (),
-        resources: Mapping[str, int] | None = None,
+        allocations: Mapping[str, Mapping[str, int]] | None = None,
     ) -> Self:
         """Make the placement that these objects describe."""
         devices = tuple(_devices(allocation) for allocation in pci)
-        amounts = tuple((resources or {}).items())
+        amounts = providers.listed(allocations or {})
         if numa is None:
-            return cls(devices=devices, resources=amounts)
+            return cls(devices=devices, allocations=amounts)
         cells = tuple(_cell({name: getattr(cell, name) for name in _CELL}) for cell in numa.cells)
         return cls(cells, numa.cpu_policy, numa.cpu_thread_policy, devices, amounts)
 
     def __bool__(self) -> bool:
-        return bool(self.cells or self.devices or self.resources)
+        return bool(self.cells or self.devices or self.allocations)
 
     @property
     def numa(self) -> InstanceNUMATopology | None:
@@ -81,8 +82,8 @@ class HeldTopology:
             }
         if self.devices:
             said["pci"] = [_named(devices) for devices in self.devices]
-        if self.resources:
-            said["resources"] = dict(self.resources)
+        if self.allocations:
+            said["allocations"] = providers.by_provider(self.allocations)
         return json.dumps(said, separators=(",", ":"))
 
     @classmethod
@@ -92,12 +93,12 @@ class HeldTopology:
         devices = tuple(
             HeldDevices(one["alias"], one["count"], _kind(one)) for one in said.get("pci", ())
         )
-        resources = tuple(said.get("resources", {}).items())
+        allocations = providers.listed(said.get("allocations", {}))
         numa = said.get("numa")
         if numa is None:
-            return cls(devices=devices, resources=resources)
+            return cls(devices=devices, allocations=allocations)
         cells = tuple(map(_cell, numa["cells"]))
-        return cls(cells, numa["cpu_policy"], numa["cpu_thread_policy"], devices, resources)
+        return cls(cells, numa["cpu_policy"], numa["cpu_thread_policy"], devices, allocations)
 
 
 _CELL = HeldCell._fields
@@ -140,40 +141,27 @@ def _named(devices: HeldDevices) -> dict[str, Any]:
     }
 
 
-class Stock(NamedTuple):
-    """What is free of a resource class; one instance gets from ``least`` to ``most``, in steps."""
-
-    free: int
-    least: int
-    most: int
-    step: int
-
-    def allows(self, amount: int) -> bool:
-        """Return whether one instance may have so much, if it is free."""
-        return self.least <= amount <= self.most and amount % self.step == 0
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostTopology:
-    """The free part of a host: not to be changed, so that trials have no effect on it."""
+    """The free part of a host: not to be changed, so that trials have no effect on it.
+
+    The first of the ``providers``, if there are any, is the host as a whole.
+    """
 
     cells: tuple[FreeCell, ...]
     pools: tuple[FreePool, ...]
-    stocks: Mapping[str, Stock] = dataclasses.field(default_factory=dict)
+    providers: tuple[FreeProvider, ...] = ()
 
     @classmethod
     def of(
         cls,
         cells: Sequence[NUMACell],
         pools: Sequence[PciPool],
-        inventories: Iterable[ResourceInventory] = (),
+        parts: Sequence[ResourceProvider] = (),
     ) -> Self:
         """Return the topology of a host with everything free."""
-        stocks = {
-            one.resource_class: Stock(one.capacity, one.min_unit, one.max_unit, one.step_size)
-            for one in inventories
-        }
-        return cls(tuple(map(FreeCell.of, cells)), pci.pools_of(pools), stocks)
+        free = tuple(map(FreeProvider.of, parts))
+        return cls(tuple(map(FreeCell.of, cells)), pci.pools_of(pools), free)
 
     @property
     def has_pci(self) -> bool:
@@ -199,9 +187,6 @@ class HostTopology:
             if part.host_cell in cells:
                 cell = cells[part.host_cell]
                 cells[cell.id] = change(cell, part, threads=held.cpu_thread_policy)
-        stocks = dict(self.stocks)
-        for name, amount in held.resources:
-            if name in stocks:
-                stocks[name] = stocks[name]._replace(free=stocks[name].free + sign * amount)
         pools = pci.recount(self.pools, held.devices, sign=sign)
-        return type(self)(tuple(cells.values()), pools, stocks)
+        free = providers.recount(self.providers, held.allocations, sign=sign)
+        return type(self)(tuple(cells.values()), pools, free)

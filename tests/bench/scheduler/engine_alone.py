@@ -44,11 +44,20 @@ def _rows(count, seconds):
         yield row_of("NUMA, 4 pinned CPUs", count, alternates, spent)
     for classes in (3, 30):
         stocked, requests = fleet.in_memory(count, classes=classes), custom_resources(classes)
+        _warm_up(driver, requests, stocked)
         spent = meters.repeat(
             lambda: _decide(driver, next(requests), stocked),  # noqa: B023
             seconds=seconds,
         )
         yield row_of(f"{classes} custom resource classes", count, 0, spent)
+    for parts in (2, 8):
+        stocked, requests = fleet.in_memory(count, parts=parts), groups(2)
+        _warm_up(driver, requests, stocked)
+        spent = meters.repeat(
+            lambda: _decide(driver, next(requests), stocked),  # noqa: B023
+            seconds=seconds,
+        )
+        yield row_of(f"2 groups, {parts} parts of a host", count, 0, spent)
     yield row_of("1,000 servers in one request", count, 2, _many(driver, hosts))
 
 
@@ -99,6 +108,12 @@ def custom_resources(classes):
     return (Request.of(spec) for spec in itertools.cycle(specs))
 
 
+def groups(number):
+    asked = {f"resources{at}:VGPU": "1" for at in range(number)} | {"group_policy": "isolate"}
+    specs = [a_spec(flavor=a_flavor(vcpus=1 + kind, extra_specs=asked)) for kind in range(4)]
+    return (Request.of(spec) for spec in itertools.cycle(specs))
+
+
 def row_of(name, count, alternates, spent):
     return {
         "request": name,
@@ -108,6 +123,12 @@ def row_of(name, count, alternates, spent):
         "CPU us": round(spent.microseconds),
         "per CPU s": round(1e6 / spent.microseconds),
     }
+
+
+def _warm_up(driver, requests, hosts):
+    """Have all hosts ranked for each of the few flavors, as they are after a moment."""
+    for _ in range(8):
+        _decide(driver, next(requests), hosts)
 
 
 def _many(driver, hosts):

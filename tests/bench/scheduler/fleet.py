@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from roost.db.scheduler import models
 from roost.db.scheduler.hosts import UNLIMITED, HostRow
-from roost.objects import NUMACell, ResourceInventory
+from roost.objects import NUMACell, ResourceInventory, ResourceProvider
 from roost.scheduler import table
 from roost.scheduler.hosts import HostColumns
 from tests.builders import CELL1, CELL2, a_flavor, a_spec, an_aggregate
@@ -26,14 +26,14 @@ _PROFILES = [
 ]
 
 
-def in_memory(count, *, pinning=False, classes=0):
+def in_memory(count, *, pinning=False, classes=0, parts=0):
     """Return half-full hosts of two cells and three zones, so large that no bench fills them.
 
     A third of them is in an aggregate with fast disks, a half has a trait. With ``pinning`` they
     also have two NUMA cells of CPUs for instances of their own; with ``classes`` so many custom
-    resource classes.
+    resource classes, with ``parts`` so many virtual GPUs in as many GPUs.
     """
-    topology = _topology(pinning, classes) if pinning or classes else None
+    topology = _topology(pinning, classes, parts) if pinning or classes or parts else None
     hosts = HostColumns([_row(number, topology) for number in range(1, count + 1)])
     aggregates = [
         an_aggregate(
@@ -129,7 +129,7 @@ def _used(number, sizes):
     return [int(size * share) for size in sizes]
 
 
-def _topology(pinning, classes):
+def _topology(pinning, classes, parts):
     cells = [
         NUMACell.of(
             id=at,
@@ -139,12 +139,17 @@ def _topology(pinning, classes):
         )
         for at in range(2 if pinning else 0)
     ]
-    inventories = [
-        ResourceInventory.of(resource_class=f"CUSTOM_{at}", total=_MANY, max_unit=_MANY)
-        for at in range(classes)
+    own = [_many(f"CUSTOM_{at}") for at in range(classes)]
+    providers = [ResourceProvider.of(name="", inventories=own)] if classes or parts else []
+    providers += [
+        ResourceProvider.of(name=f"gpu{at}", inventories=[_many("VGPU")]) for at in range(parts)
     ]
-    parts = (cells, [], inventories)
-    return json.dumps([[one.obj_to_primitive() for one in part] for part in parts])
+    found = (cells, [], providers)
+    return json.dumps([[one.obj_to_primitive() for one in each] for each in found])
+
+
+def _many(resource_class):
+    return ResourceInventory.of(resource_class=resource_class, total=_MANY, max_unit=_MANY)
 
 
 def _name(number):

@@ -193,11 +193,11 @@ def test_a_refused_extra_spec_is_named(client):
 
 
 def test_an_extra_spec_that_nobody_does_is_refused_with_the_reason(client):
-    body = {"extra_specs": {"resources:VGPU": "1"}}
+    body = {"extra_specs": {"resources:VGPUS": "1"}}
     answer = client.post("/v2.1/flavors/1/os-extra_specs", body, version="2.86")
     assert answer.status_code == 400
     assert answer.json["badRequest"]["message"].startswith(
-        "Extra spec 'resources:VGPU' ('1') is not supported: there are no virtual GPUs"
+        "Extra spec 'resources:VGPUS' ('1') is not supported: there is no such resource class"
     )
     assert client.get("/v2.1/flavors/1/os-extra_specs").json["extra_specs"] == {}
 

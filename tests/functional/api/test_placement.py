@@ -2,15 +2,16 @@
 
 import pytest
 
-from roost.objects.host import uuid_of_node
-from tests.builders import a_report, a_uuid
+from roost.objects import ResourceProvider
+from roost.objects.host import uuid_of_node, uuid_of_provider
+from tests.builders import a_provider, a_report, a_uuid, an_inventory
 
 
-def a_claim(world, instance_uuid, host, node):
+def a_claim(world, instance_uuid, host, node, allocations=None):
     sizes = {"vcpus": 0, "pcpus": 2, "memory_mb": 512, "disk_gb": 0}
     world.scheduler.claims.append(
         {"instance_uuid": instance_uuid, "host": host, "node": node, "project_id": "project"}
-        | {**sizes, "resources": {}}
+        | {**sizes, "allocations": allocations or {}}
     )
 
 
@@ -69,3 +70,82 @@ def test_a_request_that_names_a_provider_or_consumer_reads_no_others(world, node
         answer = world.client.get(f"/placement/{path}")
         assert answer.status_code == 200, answer.text
         assert world.scheduler.sent == 1, path
+
+
+@pytest.fixture
+def gpus(world):
+    """A node with two GPUs in a NUMA cell, of which one has a virtual GPU left; uuids by name."""
+    inventories = [an_inventory("VGPU", 2, used=2)], [an_inventory("VGPU", 2, used=1)]
+    parts = [
+        ResourceProvider.of(name=f"gpu{at}", parent="NUMA0", traits=[f"CUSTOM_{at}"], inventories=i)
+        for at, i in enumerate(inventories)
+    ]
+    node = uuid_of_node("h1", "n1")
+    world.scheduler.reports = [
+        a_report("h2"),
+        a_report("h1", node="n1", vcpus=8, providers=[a_provider("NUMA0"), *parts]),
+    ]
+    return {name: uuid_of_provider(node, name) for name in ("", "NUMA0", "gpu0", "gpu1")}
+
+
+def test_parts_of_a_node_are_nested_providers(world, gpus):
+    get = world.client.get
+    in_tree = get(f"/placement/resource_providers?in_tree={gpus['gpu0']}").json
+    assert [
+        (one["name"], one["uuid"], one["parent_provider_uuid"], one["root_provider_uuid"])
+        for one in in_tree["resource_providers"]
+    ] == [
+        ("n1", gpus[""], None, gpus[""]),
+        ("n1_NUMA0", gpus["NUMA0"], gpus[""], gpus[""]),
+        ("n1_gpu0", gpus["gpu0"], gpus["NUMA0"], gpus[""]),
+        ("n1_gpu1", gpus["gpu1"], gpus["NUMA0"], gpus[""]),
+    ]
+    path = f"/placement/resource_providers/{gpus['gpu1']}"
+    assert list(get(f"{path}/inventories").json["inventories"]) == ["VGPU"]
+    assert get(f"{path}/usages").json["usages"] == {"VGPU": 1}
+    assert get(f"{path}/traits").json["traits"] == ["CUSTOM_1"]
+    assert get(f"{path}/aggregates").json["aggregates"] == []
+    assert "VGPU" not in get(f"/placement/resource_providers/{gpus['']}/inventories").text
+    for query, names in (
+        ("resources=VGPU:1", ["n1_gpu1"]),
+        ("required=CUSTOM_0", ["n1_gpu0"]),
+        ("name=n1_NUMA0", ["n1_NUMA0"]),
+    ):
+        found = get(f"/placement/resource_providers?{query}").json["resource_providers"]
+        assert [one["name"] for one in found] == names
+    classes = get("/placement/resource_classes").json["resource_classes"]
+    assert "VGPU" in [one["name"] for one in classes]
+
+
+def test_allocations_are_those_of_the_parts_that_give_something(world, gpus):
+    instance = world.place()
+    a_claim(world, instance.uuid, "h1", "n1", {"gpu1": {"VGPU": 1}})
+    sizes = {"PCPU": 2, "MEMORY_MB": 512}
+    shown = world.client.get(f"/placement/allocations/{instance.uuid}").json["allocations"]
+    assert {provider: one["resources"] for provider, one in shown.items()} == {
+        gpus[""]: sizes,
+        gpus["gpu1"]: {"VGPU": 1},
+    }
+    for provider, resources in (
+        (gpus[""], [sizes]),
+        (gpus["gpu1"], [{"VGPU": 1}]),
+        (gpus["gpu0"], []),
+    ):
+        path = f"/placement/resource_providers/{provider}/allocations"
+        found = world.client.get(path).json["allocations"]
+        assert [one["resources"] for one in found.values()] == resources
+
+
+def test_a_candidate_is_an_allocation_of_a_node_and_its_parts(world, gpus):
+    path = "/placement/allocation_candidates?resources=VCPU:1,VGPU:1"
+    found = world.client.get(path).json
+    (one,) = found["allocation_requests"]
+    assert one["allocations"] == {
+        gpus[""]: {"resources": {"VCPU": 1}},
+        gpus["gpu1"]: {"resources": {"VGPU": 1}},
+    }
+    assert set(found["provider_summaries"]) == set(gpus.values())
+    assert world.client.get(f"{path}&required=CUSTOM_1").json["allocation_requests"] == [one]
+    for trait in ("CUSTOM_0", "!CUSTOM_1"):
+        answer = world.client.get(f"{path}&required={trait}").json
+        assert answer["allocation_requests"] == []

@@ -9,6 +9,7 @@ from roost import conf, exception
 from roost.compute import collectors as module
 from roost.compute.collectors import Collected, Collectors
 from roost.objects import ResourceInventory
+from tests.builders import a_provider, an_inventory
 from tests.unit.compute.conftest import RESOURCES
 
 FPGA = ResourceInventory.of(resource_class="CUSTOM_FPGA", total=4, max_unit=4)
@@ -70,7 +71,13 @@ def test_the_same_answer_again_is_no_news(asked):
         lambda: None,
         lambda: Collected((ResourceInventory.of(resource_class="X", total=-1, max_unit=1),)),
         lambda: Collected((ResourceInventory.of(resource_class="gpu", total=1, max_unit=1),)),
+        lambda: Collected((an_inventory("VCPU", 4),)),
+        lambda: Collected((an_inventory("CUSTOM_A", 4, min_unit=3, step_size=5),)),
+        lambda: Collected(providers=(a_provider("gpu0", VGPU=-1),)),
+        lambda: Collected(providers=(a_provider("gpu0"), a_provider("gpu0"))),
+        lambda: Collected(providers=(a_provider(""),)),
         lambda: Collected(traits=("fast",)),
+        lambda: Collected(traits=("HW_CPU_X86_AVX2000",)),
         lambda: Collected(metrics={"heat": math.nan}),
     ],
 )
@@ -102,6 +109,19 @@ def test_one_that_hangs_is_asked_once_and_its_measurements_become_too_old(
     monkeypatch.setattr(module, "_PATIENCE", 10)
     assert asked.ask("mine")
     assert (asked.added_to(RESOURCES).labels, calls) == (("rack8",), [1])
+
+
+def test_parts_may_belong_to_parts_of_another_collector_but_not_to_none(caplog):
+    first, second = Collector(), Collector()
+    first.answer = lambda: Collected(providers=(a_provider("NUMA0"),))
+    of_others = (a_provider("gpu0", parent="NUMA0", VGPU=2), a_provider("gpu1", parent="NUMA1"))
+    second.answer = lambda: Collected(providers=of_others)
+    both = Collectors({"first": first, "second": second})
+    assert both.ask("first")
+    assert both.ask("second")
+    for _ in range(2):
+        assert [one.name for one in both.added_to(RESOURCES).providers] == ["NUMA0", "gpu0"]
+    assert caplog.text.count("the provider gpu1 is left out: its parent NUMA1 is unknown") == 1
 
 
 def test_of_two_that_name_a_class_the_later_one_counts():

@@ -8,7 +8,7 @@ from roost import conf, exception
 from roost.compute.collectors import Collected, Collectors
 from roost.compute.host_report import Amounts, HostSettings
 from roost.objects import ResourceInventory
-from tests.builders import CELL1, a_flavor, an_image, an_instance
+from tests.builders import CELL1, a_flavor, a_provider, an_image, an_instance
 
 
 class Answers:
@@ -58,17 +58,39 @@ def test_custom_resources_are_counted_by_the_files_of_the_operator(rig, tracker)
     assert rig.reporter.changes == 1
     tracker.ask_collectors(["files"])
     assert rig.reporter.changes == 1
-    two = sized(vcpus=1, root_gb=1, extra_specs={"resources:CUSTOM_LICENSE": "2"})
+    two, third = sized(vcpus=1, root_gb=1), sized(vcpus=1, root_gb=1)
+    two.allocations = third.allocations = {"": {"CUSTOM_LICENSE": 2}}
     tracker.claim(two)
     tracker.built(two.uuid)
     with pytest.raises(exception.NoCapacity, match="CUSTOM_LICENSE: 2 requested, 0 free"):
-        tracker.claim(sized(vcpus=1, root_gb=1, extra_specs=two.flavor.extra_specs))
+        tracker.claim(third)
     report = tracker.report()
     assert [one.resource_class for one in report.inventories] == ["CUSTOM_LICENSE"]
     assert "CUSTOM_LICENSED" in report.traits
-    assert [(p.instance_uuid, p.resources) for p in report.places] == [
-        (two.uuid, {"CUSTOM_LICENSE": 2})
+    assert [(p.instance_uuid, p.allocations) for p in report.places] == [
+        (two.uuid, {"": {"CUSTOM_LICENSE": 2}})
     ]
+
+
+def test_the_last_unit_of_one_part_is_refused_though_others_have_room(tracker):
+    gpus = [a_provider(name, VGPU=1) for name in ("gpu0", "gpu1")]
+    tracker.collectors = Collectors({"gpus": Answers([Collected(providers=tuple(gpus))])})
+    tracker.ask_collectors(["gpus"])
+    first, second, third = (sized(vcpus=1, root_gb=1) for _ in range(3))
+    first.allocations = second.allocations = {"gpu0": {"VGPU": 1}}
+    third.allocations = {"gpu1": {"VGPU": 1}}
+    tracker.claim(first)
+    with pytest.raises(exception.NoCapacity, match="VGPU of gpu0: 1 requested, 0 free"):
+        tracker.claim(second)
+    tracker.claim(third)
+    assert [one.name for one in tracker.report().providers] == ["gpu0", "gpu1"]
+
+
+def test_overrides_are_claimed_instead_of_the_sizes_of_the_flavor(tracker):
+    nothing = {f"resources:{name}": "0" for name in ("VCPU", "MEMORY_MB", "DISK_GB")}
+    for _ in range(2):
+        tracker.claim(sized(vcpus=8, memory_mb=3072, root_gb=40, extra_specs=nothing))
+    assert tracker.report().vcpus_used == 0
 
 
 def test_an_instance_may_take_the_last_of_everything(tracker):

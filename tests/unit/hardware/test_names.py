@@ -29,6 +29,11 @@ from roost.hardware import names
         ("quota:vif_inbound_burst", "1"),
         ("resources:VCPU", "2"),
         ("resources:CUSTOM_GPU", "0"),
+        ("resources:MEMORY_MB", "0"),
+        ("resources:VGPU", "1"),
+        ("resources1:VGPU", "1"),
+        ("resources_NET:NET_BW_EGR_KILOBIT_PER_SEC", "1000"),
+        ("trait1:CUSTOM_GOLD", "forbidden"),
         ("trait:HW_CPU_X86_AVX2", "required"),
         ("pci_passthrough:alias", "gpu:1, nic:2"),
         ("aggregate_instance_extra_specs:ssd", "<in> true"),
@@ -85,6 +90,7 @@ def test_what_no_known_scope_has_is_refused(name):
         ("trait:CUSTOM_GOLD", "preferred"),
         ("pci_passthrough:alias", "gpu"),
         ("accel:device_profile", ""),
+        ("group_policy", "together"),
     ],
 )
 def test_a_value_that_cannot_be_is_refused(name, value):
@@ -99,12 +105,9 @@ def test_a_value_that_cannot_be_is_refused(name, value):
         ("hw:cpu_realtime", "yes"),
         ("hw:mem_encryption", "True"),
         ("quota:cpu_shares_level", "high"),
-        ("resources:SRIOV_NET_VF", "1"),
-        ("resources:MEMORY_MB", "512"),
-        ("resources:VGPU", "1"),
-        ("resources1:VGPU", "1"),
-        ("resources_net:CUSTOM_X", "1"),
-        ("trait1:CUSTOM_GOLD", "forbidden"),
+        ("resources:VGPUS", "1"),
+        ("resources1:LICENSE", "1"),
+        ("resources1:MEMORY_MB", "512"),
     ],
 )
 def test_what_nobody_does_is_refused_with_the_reason(name, value):

@@ -21,6 +21,7 @@ from roost.image import signatures
 from roost.scheduler.filters.aggregates import AggregateExtraSpecsFilter
 from roost.scheduler.filters.capabilities import ComputeCapabilitiesFilter
 from roost.scheduler.filters.images import ImagePropertiesFilter
+from roost.scheduler.filters.resources import ResourceClassesFilter
 from roost.scheduler.filters.traits import TraitsFilter
 from roost.scheduler.request import Request
 from tests.builders import a_flavor, a_spec, an_image, an_instance
@@ -32,6 +33,7 @@ FILTERS = (
     ComputeCapabilitiesFilter(),
     ImagePropertiesFilter(),
     TraitsFilter(),
+    ResourceClassesFilter(),
 )
 # One of these is a possible value of everything; rubbish is one of what nobody looks at first.
 VALUES = [
@@ -50,6 +52,7 @@ VALUES = [
         "rubbish",
     ),
 ]
+GROUPS = ("-", "0", "A", "_", "a")
 # Where one has no meaning without the other.
 BESIDE = [
     ({}, {}),
@@ -66,6 +69,7 @@ BESIDE = [
     ({"hw:numa_nodes": "1", "hw:numa_cpus.0": "0-1"}, {}),
     ({"hw:tpm_version": "2.0"}, {}),
     ({"hw_rng:rate_bytes": "1"}, {}),
+    ({f"resources{group}:VGPU": "1" for group in GROUPS} | {"group_policy": "none"}, {}),
     ({}, {"hw_firmware_type": "uefi"}),
     ({}, {"hw_qemu_guest_agent": "yes"}),
     ({f"quota:vif_{way}_average": "1" for way in ("inbound", "outbound")}, {}),

@@ -38,12 +38,12 @@ def amounts(**some):
     return tuple(some.get(name, 0) for name in RESOURCES)
 
 
-def a_row(host="h1", *, used=None, net=None, metrics=None, topology=None, inventories=(), **values):
+def a_row(host="h1", *, used=None, net=None, metrics=None, topology=None, providers=(), **values):
     """A host; sizes, and what its profile has, may be named among the values."""
     sizes = {name: values.pop(name, size) for name, size in SIZES.items()}
     profile = {name: values.pop(name) for name in PROFILE if name in values}
     cells, pools = topology or ((), ())
-    parts = [[one.obj_to_primitive() for one in part] for part in (cells, pools, inventories)]
+    parts = [[one.obj_to_primitive() for one in part] for part in (cells, pools, providers)]
     return HostRow(
         **{
             "id": next(_ids),

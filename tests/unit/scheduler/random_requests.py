@@ -2,7 +2,7 @@
 
 import random
 
-from roost.objects import Locality, ResourceInventory
+from roost.objects import Locality, ResourceInventory, ResourceProvider
 from tests.builders import (
     CELL1,
     CELL2,
@@ -46,6 +46,10 @@ EXTRA_SPECS = {
     "capabilities:host": ["<in> 1"],
     "trait:A": ["required", "forbidden"],
     "resources:CUSTOM_A": ["1", "2", "5"],
+    "resources1:VGPU": ["1"],
+    "resources2:VGPU": ["1"],
+    "trait1:A": ["required", "forbidden"],
+    "group_policy": ["none", "isolate"],
 }
 PROPERTIES = {
     "os_distro": ["debian"],
@@ -63,7 +67,19 @@ HINTS = {
 }
 POLICIES = ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity")
 TOPOLOGIES = (None, ([a_numa_cell()], [a_pci_pool()]), ([a_numa_cell(0), a_numa_cell(1)], []))
-INVENTORIES = (ResourceInventory.of(resource_class="CUSTOM_A", total=3, max_unit=2),)
+INVENTORIES = [
+    [ResourceInventory.of(resource_class="CUSTOM_A", total=3, max_unit=2)],
+    [ResourceInventory.of(resource_class="VGPU", total=2, max_unit=1)],
+]
+PROVIDERS = (
+    [],
+    [ResourceProvider.of(name="", inventories=INVENTORIES[0])],
+    [
+        ResourceProvider.of(name=""),
+        ResourceProvider.of(name="gpu0", traits=["A"], inventories=INVENTORIES[1]),
+        ResourceProvider.of(name="gpu1", inventories=[*INVENTORIES[0], *INVENTORIES[1]]),
+    ],
+)
 SIZES = ("vcpus", "pcpus", "memory_mb", "disk_gb")
 
 
@@ -115,7 +131,7 @@ def _row(chance, name):
         labels=chance.some(["rack1", "rack2"]),
         metrics=chance.some_of({"cpu": [0.5, 90.0], "net": [1.0]}, likely=0.7),
         topology=chance.choice(TOPOLOGIES),
-        inventories=chance.some(INVENTORIES),
+        providers=chance.choice(PROVIDERS),
     )
 
 

@@ -239,7 +239,7 @@ def test_claims_come_in_pages_in_order(manager, context, report, select):
         "pcpus": 0,
         "memory_mb": 512,
         "disk_gb": 1,
-        "resources": {},
+        "allocations": {},
     }
     assert manager.list_claims(context, host="h2") == []
     assert len(manager.list_claims(context, project_id="project")) == len(instances)

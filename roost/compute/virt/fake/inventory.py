@@ -40,6 +40,8 @@ metrics                  simulated measurements: numbers by name
 numa_cells               the fields of :class:`roost.objects.NUMACell`
 pci_pools                the fields of :class:`roost.objects.PciPool`
 inventories              the fields of :class:`roost.objects.ResourceInventory`
+providers                the fields of :class:`roost.objects.ResourceProvider`: parts of the host
+                         with inventories and traits of their own
 =======================  =======================================================================
 """
 
@@ -55,7 +57,8 @@ from jsonschema import exceptions as schema_exceptions
 
 from roost import exception
 from roost.compute.virt.driver import HostResources, Load
-from roost.objects import NUMACell, PciPool, ResourceInventory
+from roost.objects import NUMACell, PciPool, ResourceInventory, ResourceProvider
+from roost.objects.inventory import complaint_about, orphans_among
 
 ALL_OTHERS: Final = "*"
 _SOME: Final = {"type": "integer", "minimum": 0}
@@ -74,6 +77,18 @@ def _object(required: list[str], properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+_INVENTORIES: Final = {
+    "type": "array",
+    "items": _object(
+        ["resource_class", "total", "max_unit"],
+        {
+            "resource_class": _TEXT,
+            **dict.fromkeys(("total", "reserved"), _SOME),
+            **dict.fromkeys(("min_unit", "max_unit", "step_size"), _ONE_OR_MORE),
+            "allocation_ratio": {"type": "number", "exclusiveMinimum": 0},
+        },
+    ),
+}
 _HOST: Final = _object(
     [],
     {
@@ -112,16 +127,12 @@ _HOST: Final = _object(
                 },
             ),
         },
-        "inventories": {
+        "inventories": _INVENTORIES,
+        "providers": {
             "type": "array",
             "items": _object(
-                ["resource_class", "total", "max_unit"],
-                {
-                    "resource_class": _TEXT,
-                    **dict.fromkeys(("total", "reserved"), _SOME),
-                    **dict.fromkeys(("min_unit", "max_unit", "step_size"), _ONE_OR_MORE),
-                    "allocation_ratio": {"type": "number", "exclusiveMinimum": 0},
-                },
+                ["name"],
+                {"name": _TEXT, "parent": _TEXT, "traits": _TEXTS, "inventories": _INVENTORIES},
             ),
         },
         "pci_pools": {
@@ -182,7 +193,8 @@ class Inventory:
             cpu_info=dict(given.get("cpu_info", {})),
             booted_at=_time(given.get("booted_at")),
             pci_pools=tuple(PciPool.of(**one) for one in given.get("pci_pools", [])),
-            inventories=tuple(ResourceInventory.of(**one) for one in given.get("inventories", [])),
+            inventories=_inventories(given),
+            providers=_providers(given),
         )
 
 
@@ -215,6 +227,28 @@ def check(entries: Any) -> None:
             _time(entry.get("booted_at"))
         except ValueError as error:
             raise ValueError(f"{host}.booted_at: {error}") from error
+        _check_inventories(host, entry)
+
+
+def _check_inventories(host: str, entry: Mapping[str, Any]) -> None:
+    providers = _providers(entry)
+    complaint = complaint_about(_inventories(entry), (), providers)
+    for name in sorted(orphans_among(providers)):
+        parent = next(one.parent for one in providers if one.name == name)
+        complaint = complaint or f"the provider {name} has the unknown parent {parent}"
+    if complaint is not None:
+        raise ValueError(f"{host}: {complaint}")
+
+
+def _inventories(given: Mapping[str, Any]) -> tuple[ResourceInventory, ...]:
+    return tuple(ResourceInventory.of(**one) for one in given.get("inventories", []))
+
+
+def _providers(given: Mapping[str, Any]) -> tuple[ResourceProvider, ...]:
+    return tuple(
+        ResourceProvider.of(**{**one, "inventories": list(_inventories(one))})
+        for one in given.get("providers", [])
+    )
 
 
 def _time(text: str | None) -> datetime.datetime:

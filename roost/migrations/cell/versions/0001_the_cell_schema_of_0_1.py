@@ -131,6 +131,7 @@ def upgrade() -> None:
         sa.Column("node", sa.String(length=255), nullable=True),
         sa.Column("numa_topology", LONG_TEXT, nullable=True),
         sa.Column("pci", LONG_TEXT, nullable=True),
+        sa.Column("allocations", LONG_TEXT, nullable=True),
         sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("vm_state", sa.String(length=32), nullable=False),
         sa.Column("task_state", sa.String(length=32), nullable=True),

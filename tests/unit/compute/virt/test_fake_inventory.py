@@ -15,6 +15,8 @@ CELLS = [
 ]
 SIZES = {"vcpus": 64, "memory_mb": 1000, "disk_gb": 100}
 
+LICENSE = {"resource_class": "CUSTOM_LICENSE", "total": 2, "max_unit": 1}
+
 
 @pytest.fixture
 def file(tmp_path):
@@ -69,6 +71,14 @@ def test_hosts_that_are_not_named_have_an_entry_of_their_own(resources):
     assert resources("h2", h1={"vcpus": 1}).vcpus == 64
 
 
+def test_a_host_has_parts_with_inventories_and_traits(resources):
+    vgpus = {"resource_class": "VGPU", "total": 2, "max_unit": 1}
+    gpu = {"name": "gpu0", "parent": "NUMA0", "traits": ["CUSTOM_FAST"], "inventories": [vgpus]}
+    numa, found = resources("h1", h1={"providers": [{"name": "NUMA0"}, gpu]}).providers
+    assert (numa.parent, found.parent, found.traits) == ("", "NUMA0", ["CUSTOM_FAST"])
+    assert [(one.resource_class, one.total) for one in found.inventories] == [("VGPU", 2)]
+
+
 @pytest.mark.parametrize(
     ("entries", "told"),
     [
@@ -84,6 +94,12 @@ def test_hosts_that_are_not_named_have_an_entry_of_their_own(resources):
         ({"*": {"pci_pools": [{"vendor_id": "8086"}]}}, "*.pci_pools[0]: 'product_id' is"),
         ({"h1": {"load_average": [1, 2]}}, "h1.load_average: [1, 2] is too short"),
         ({"h1": {"booted_at": "soon"}}, "h1.booted_at: Invalid isoformat string: 'soon'"),
+        ({"h1": {"inventories": [LICENSE | {"total": -1}]}}, "h1.inventories[0].total: -1 is"),
+        ({"h1": {"inventories": [LICENSE | {"resource_class": "L"}]}}, "h1: 'L' is no resource"),
+        (
+            {"h1": {"providers": [{"name": "gpu0", "parent": "NUMA0"}]}},
+            "h1: the provider gpu0 has the unknown parent NUMA0",
+        ),
         ({"h1": {"metrics": {"heat": "hot"}}}, "h1.metrics.heat: 'hot' is not of type 'number'"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -1,4 +1,4 @@
-"""Custom resource classes: what hosts have of them is counted exactly, as CPUs are."""
+"""Resource classes: what hosts have of them is counted exactly, as CPUs are."""
 
 import pytest
 
@@ -60,6 +60,27 @@ def test_reserve_ratio_and_units_count(select, report):
         select({f"resources:{LICENSE}": "2"})
 
 
+def test_standard_classes_are_counted_like_custom_ones(select, report):
+    context = licenses(1, resource_class="MEM_ENCRYPTION_CONTEXT")
+    report("h1", inventories=[context])
+    encrypted = {"resources:MEM_ENCRYPTION_CONTEXT": "1"}
+    assert select(encrypted) == "h1"
+    with pytest.raises(exception.NoValidHost, match="not enough MEM_ENCRYPTION_CONTEXT"):
+        select(encrypted)
+
+
+def test_overrides_are_claimed_instead_of_the_sizes_of_the_flavor(select, report, manager, context):
+    report("h1", vcpus=1, memory_mb=64)
+    free = {"resources:VCPU": "0", "resources:MEMORY_MB": "0"}
+    assert [select(free) for _ in range(3)] == ["h1"] * 3
+    select({})
+    assert {(one["vcpus"], one["memory_mb"]) for one in manager.list_claims(context)} == {
+        *((0, 0), (1, 64)),
+    }
+    with pytest.raises(exception.NoValidHost, match="not enough memory"):
+        select({"resources:VCPU": "0"})
+
+
 def test_what_is_released_can_be_had_again(select, report, manager, context):
     report("h1", inventories=[licenses(1)])
     uuid = a_uuid()
@@ -87,7 +108,7 @@ def test_beside_dedicated_cpus(select, report):
 
 def test_a_claim_that_is_restored_by_reports_has_them(select, report, clock):
     uuid = a_uuid()
-    place = InstancePlace.of(instance_uuid=uuid, resources={LICENSE: 2})
+    place = InstancePlace.of(instance_uuid=uuid, allocations={"": {LICENSE: 2}})
     for _ in range(2):
         clock.pass_(RESERVATION_LIFETIME)
         report(
@@ -106,18 +127,23 @@ def test_a_claim_that_is_restored_by_reports_has_them(select, report, clock):
 def test_a_claim_that_an_operator_restores_has_them(select, report, manager, context):
     report("h1", inventories=[licenses(1)])
     uuid = a_uuid()
-    place = InstancePlace.of(instance_uuid=uuid, resources={LICENSE: 1})
+    place = InstancePlace.of(instance_uuid=uuid, allocations={"": {LICENSE: 1}})
     holdings = {uuid: [1, 0, 64, 0]}
     manager.restore_claims(context, host="h1", node="h1", holdings=holdings, places=[place])
     with pytest.raises(exception.NoValidHost, match=f"not enough {LICENSE}"):
         select()
 
 
-def test_an_inventory_below_what_is_used_keeps_what_is_there(select, report, manager, context):
+def test_an_inventory_below_what_is_used_keeps_what_is_there(
+    select, report, manager, context, clock
+):
     report("h1", inventories=[licenses(2)])
     uuid = a_uuid()
     select({f"resources:{LICENSE}": "2"}, uuid=uuid)
-    report("h1", inventories=[licenses(1)], instances=[uuid])
+    clock.pass_(1)
+    report("h1", inventories=[licenses(1)], instances=[uuid], reported_at=clock.now)
+    ((shown,),) = [one.inventories for one in manager.list_hosts(context)]
+    assert (shown.used, shown.total, shown.is_overcommitted) == (2, 1, True)
     assert [claim["host"] for claim in manager.list_claims(context)] == ["h1"]
     with pytest.raises(exception.NoValidHost, match=f"not enough {LICENSE}"):
         select()

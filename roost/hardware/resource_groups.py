@@ -1,0 +1,164 @@
+"""The resource classes that flavors request, alone and in groups, as OpenStack documents them.
+
+``resources:CLASS=n`` may come from any parts of a host, each class from one. What a group requests,
+``resources1:CLASS=n`` with ``trait1:NAME=required``, comes from one part of the host, which has the
+group's traits. With ``group_policy=isolate`` each group has a part of its own.
+
+``VCPU``, ``PCPU``, ``MEMORY_MB`` and ``DISK_GB`` are no requests in this sense: they override the
+sizes of the flavor (:func:`roost.objects.topology.sizes_of`).
+"""
+
+import collections
+import functools
+import re
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
+
+from roost import exception
+from roost.hardware import spec_language, traits
+from roost.objects import Flavor
+from roost.objects.inventory import HOST_CLASSES
+
+POLICY: Final = "group_policy"
+ISOLATE: Final = "isolate"
+POLICIES: Final = ("none", ISOLATE)
+SUFFIX: Final = "[a-zA-Z0-9_-]{1,64}"
+_NAME: Final = re.compile(rf"(resources|trait)({SUFFIX})?:([A-Z0-9_]+)", re.ASCII)
+_RESOURCES: Final = "resources"
+_NO_AMOUNTS: Final[Mapping[str, int]] = {}
+
+
+class ResourceGroup(NamedTuple):
+    """Amounts by class, and traits; ``name`` is what follows ``resources``, often a number."""
+
+    name: str
+    amounts: tuple[tuple[str, int], ...]
+    required: frozenset[str]
+    forbidden: frozenset[str]
+
+
+class ResourceGroups(NamedTuple):
+    """What an instance needs beside CPUs, memory and disk; false when it is nothing.
+
+    :ivar own: the request without a group
+    :ivar isolated: whether no two groups may come from one part of the host
+    """
+
+    own: ResourceGroup
+    groups: tuple[ResourceGroup, ...]
+    isolated: bool
+
+    def __bool__(self) -> bool:
+        return bool(self.own.amounts or self.groups)
+
+    @property
+    def classes(self) -> list[str]:
+        """The classes that are named, each once."""
+        groups = (self.own, *self.groups)
+        return list(dict.fromkeys(name for group in groups for name, _ in group.amounts))
+
+
+NOTHING: Final = ResourceGroups(ResourceGroup("", (), frozenset(), frozenset()), (), False)
+
+
+def requested_by(
+    specs: Mapping[str, str],
+    properties: Mapping[str, str],
+    *,
+    amounts: Mapping[str, int] = _NO_AMOUNTS,
+    required: Collection[str] = (),
+    forbidden: Collection[str] = (),
+) -> ResourceGroups:
+    """Return what extra specs request, with the traits of an image's properties.
+
+    The API has checked the values.
+
+    :param amounts: more without a group, by class; and more traits that are required or forbidden
+    """
+    if not specs and not amounts:
+        return NOTHING
+    named = (tuple(sorted(amounts.items())), frozenset(required), frozenset(forbidden))
+    return _read(tuple(specs.items()), tuple(properties.items()), ResourceGroup("", *named))
+
+
+def complaints(flavor: Flavor) -> list[str]:
+    """Return what is wrong with the groups of a flavor."""
+    return list(_complaints(tuple(flavor.extra_specs.items())))
+
+
+def check(flavor: Flavor) -> None:
+    """Make sure that the groups of a flavor are clear.
+
+    :raises roost.exception.Invalid: naming the group
+    """
+    for complaint in complaints(flavor):
+        raise exception.Invalid(complaint)
+
+
+@functools.lru_cache(maxsize=4096)
+def _read(
+    specs: spec_language.Items, properties: spec_language.Items, named: ResourceGroup
+) -> ResourceGroups:
+    parts = _parts(specs)
+    own = parts.pop("", {})
+    both = (*properties, *specs)
+    amounts = collections.Counter(dict(_group("", own).amounts))
+    amounts.update(dict(named.amounts))
+    mine = ResourceGroup(
+        "",
+        tuple((name, amounts[name]) for name in sorted(amounts) if amounts[name]),
+        named.required.union(traits.required_by(both)),
+        named.forbidden.union(traits.forbidden_by(both)),
+    )
+    groups = (_group(name, part) for name, part in sorted(parts.items()))
+    found = tuple(group for group in groups if group.amounts)
+    if not mine.amounts and not found:
+        return NOTHING
+    return ResourceGroups(mine, found, dict(specs).get(POLICY, "").strip() == ISOLATE)
+
+
+@functools.lru_cache(maxsize=4096)
+def _complaints(specs: spec_language.Items) -> tuple[str, ...]:
+    found, parts = [], _parts(specs)
+    named = {name: part for name, part in parts.items() if name}
+    for name, part in named.items():
+        if not _group(name, part).amounts:
+            found.append(
+                f"The group '{name}' requests no resources: set resources{name}:CLASS=1, or remove"
+                f" its extra specs"
+            )
+    policy = dict(specs).get(POLICY, "").strip()
+    if policy and policy not in POLICIES:
+        found.append(f"{POLICY} must be one of {', '.join(POLICIES)}, not '{policy}'")
+    if len(named) > 1 and not policy:
+        found.append(
+            f"The flavor has several groups of resources ({', '.join(sorted(named))}), so it needs"
+            f" {POLICY}: {' or '.join(POLICIES)}"
+        )
+    return tuple(found)
+
+
+def _parts(specs: spec_language.Items) -> dict[str, dict[str, dict[str, str]]]:
+    """Return what extra specs say of each group: values by class or trait, by kind."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for name, value in specs:
+        match = _NAME.fullmatch(name)
+        if match is not None:
+            kind, group, what = match.groups()
+            found.setdefault(group or "", {}).setdefault(kind, {})[what] = value.strip()
+    return found
+
+
+def _group(name: str, part: Mapping[str, Mapping[str, str]]) -> ResourceGroup:
+    amounts = {
+        resource_class: int(text)
+        for resource_class, text in sorted(part.get(_RESOURCES, {}).items())
+        if resource_class not in HOST_CLASSES and text.isascii() and text.isdigit()
+    }
+    said = part.get("trait", {})
+    return ResourceGroup(
+        name,
+        tuple((one, amount) for one, amount in amounts.items() if amount),
+        frozenset(trait for trait, text in said.items() if text == traits.REQUIRED),
+        frozenset(trait for trait, text in said.items() if text == traits.FORBIDDEN),
+    )

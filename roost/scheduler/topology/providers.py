@@ -1,0 +1,269 @@
+"""Providers: a host as a whole and its parts, what is free of each, and what an instance gets.
+
+Pure and deterministic. Providers are not changed, so that trials have no effect on them.
+"""
+
+import collections
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, Self
+
+from roost.hardware.resource_groups import ResourceGroups
+from roost.objects import ResourceInventory, ResourceProvider
+
+
+class Stock(NamedTuple):
+    """What is free of a resource class; one instance gets from ``least`` to ``most``, in steps."""
+
+    free: int
+    least: int
+    most: int
+    step: int
+
+    @classmethod
+    def of(cls, inventory: ResourceInventory) -> Self:
+        one = inventory
+        return cls(one.capacity, one.min_unit, one.max_unit, one.step_size)
+
+    def allows(self, amount: int) -> bool:
+        """Return whether one instance may have so much, if it is free."""
+        return self.least <= amount <= self.most and amount % self.step == 0
+
+
+class FreeProvider(NamedTuple):
+    """A host as a whole, whose name is empty, or one of its parts; stocks by class."""
+
+    name: str
+    traits: frozenset[str]
+    stocks: Mapping[str, Stock]
+
+    @classmethod
+    def of(cls, provider: ResourceProvider) -> Self:
+        """Return a provider with everything free."""
+        stocks = {one.resource_class: Stock.of(one) for one in provider.inventories}
+        return cls(provider.name, frozenset(provider.traits), stocks)
+
+    def changed(self, amounts: Mapping[str, int]) -> Self:
+        """Return it with so much more of some classes; classes that it does not have are ignored.
+
+        Amounts may become negative.
+        """
+        stocks = dict(self.stocks)
+        for name, more in amounts.items():
+            if name in stocks:
+                free, least, most, step = stocks[name]
+                stocks[name] = Stock(free + more, least, most, step)
+        return type(self)(self.name, self.traits, stocks)
+
+    def holding(self, amounts: Iterable[tuple[str, int]]) -> Self:
+        """Return it with so much taken by an instance, which may get the less of it later."""
+        stocks = dict(self.stocks)
+        for name, amount in amounts:
+            free, least, most, step = stocks[name]
+            stocks[name] = Stock(free - amount, least, most - amount, step)
+        return type(self)(self.name, self.traits, stocks)
+
+
+class Allocation(NamedTuple):
+    """What an instance has of one resource class, and of which provider."""
+
+    provider: str
+    resource_class: str
+    amount: int
+
+
+def listed(by_name: Mapping[str, Mapping[str, int]]) -> tuple[Allocation, ...]:
+    """Return the allocations in amounts by provider and class."""
+    return tuple(
+        Allocation(provider, name, amount)
+        for provider, amounts in by_name.items()
+        for name, amount in amounts.items()
+    )
+
+
+def by_provider(allocations: Iterable[Allocation]) -> dict[str, dict[str, int]]:
+    """Return the amounts by provider and class."""
+    found: dict[str, dict[str, int]] = {}
+    for provider, name, amount in allocations:
+        amounts = found.setdefault(provider, {})
+        amounts[name] = amounts.get(name, 0) + amount
+    return found
+
+
+def recount(
+    providers: tuple[FreeProvider, ...], allocations: Sequence[Allocation], *, sign: int
+) -> tuple[FreeProvider, ...]:
+    """Return the providers with allocations given back (1) or taken (-1).
+
+    Those of providers that the host does not have (any more) are ignored.
+    """
+    if not allocations:
+        return providers
+    more = {
+        name: {resource_class: sign * amount for resource_class, amount in amounts.items()}
+        for name, amounts in by_provider(allocations).items()
+    }
+    return tuple(one.changed(more[one.name]) if one.name in more else one for one in providers)
+
+
+class _Part(NamedTuple):
+    """What must come from one provider: a group, or a class of the request without a group."""
+
+    amounts: tuple[tuple[str, int], ...]
+    required: frozenset[str]
+    forbidden: frozenset[str]
+    is_group: bool
+
+    @property
+    def names(self) -> str:
+        return " and ".join(name for name, _ in self.amounts)
+
+    def suits(self, provider: FreeProvider) -> bool:
+        """Return whether the traits of a provider are as they must be."""
+        return self.required <= provider.traits and self.forbidden.isdisjoint(provider.traits)
+
+    def fits(self, provider: FreeProvider) -> bool:
+        """Return whether a provider has all of it free."""
+        stocks = provider.stocks
+        for name, amount in self.amounts:
+            stock = stocks.get(name)
+            if stock is None or stock.free < amount or not stock.allows(amount):
+                return False
+        return self.suits(provider)
+
+
+class Allocator:
+    """Finds what instances get for a request, on one host after the other."""
+
+    def __init__(self, request: ResourceGroups) -> None:
+        own = request.own
+        single = [_Part((one,), _NO_TRAITS, own.forbidden, False) for one in own.amounts]
+        groups = [_Part(one.amounts, one.required, one.forbidden, True) for one in request.groups]
+        self._request = request
+        self._parts = groups + single
+
+    def find(self, providers: Sequence[FreeProvider]) -> tuple[Allocation, ...] | str:
+        """Return what an instance would get of a host, or, for users, why it does not fit.
+
+        The first provider is the host as a whole. An allocation is found if one exists; of several
+        providers that would do, the host comes first, then the one with the least free.
+        """
+        if len(providers) == 1 and not self._request.groups:
+            lack = self._lack_of_whole(providers[0].stocks)
+            return lack or tuple(Allocation("", *one) for one in self._request.own.amounts)
+        choices = [sum(map(part.fits, providers)) for part in self._parts]
+        if not all(choices):
+            return _lack(self._parts[choices.index(0)], providers)
+        parts = [self._parts[at] for at in sorted(range(len(choices)), key=choices.__getitem__)]
+        search = _Search(parts, isolated=self._request.isolated)
+        found = search.go_on(0, tuple(providers), frozenset(), self._missing(providers))
+        if found is None:
+            return f"not enough {' and '.join(self._request.classes)} in parts that go together"
+        return listed(by_provider(found))
+
+    def lack(self, providers: Sequence[FreeProvider]) -> str | None:
+        """Return, for users, why an instance does not fit on a host; None: it does."""
+        if len(providers) == 1 and not self._request.groups:  # most hosts, so it must be quick
+            return self._lack_of_whole(providers[0].stocks)
+        found = self.find(providers)
+        return found if isinstance(found, str) else None
+
+    def _lack_of_whole(self, stocks: Mapping[str, Stock]) -> str | None:
+        for name, amount in self._request.own.amounts:
+            stock = stocks.get(name)
+            if stock is None:
+                return f"no {name}"
+            free, least, most, step = stock
+            if amount < least or amount > most or amount % step:
+                return _NOT_ALLOWED.format(amount, name)
+            if free < amount:
+                return f"not enough {name}"
+        return None
+
+    def _missing(self, providers: Sequence[FreeProvider]) -> frozenset[str]:
+        """Return the required traits that parts have, and the host as a whole has not.
+
+        Those that nobody has are a matter of the filter of traits.
+        """
+        whole, *parts = providers
+        of_parts = _NO_TRAITS.union(*(part.traits for part in parts))
+        return (self._request.own.required & of_parts) - whole.traits
+
+
+_NO_TRAITS: Final[frozenset[str]] = frozenset()
+_NOT_ALLOWED: Final = "{} {} at once are not allowed"
+
+
+def _lack(part: _Part, providers: Sequence[FreeProvider]) -> str:
+    """Return why no provider alone has a part of the request."""
+    having: Sequence[FreeProvider] = providers
+    for name, _ in part.amounts:
+        having = [one for one in having if name in one.stocks]
+        if not having:
+            return f"no {name}"
+    suited = [one for one in having if part.suits(one)]
+    if not suited:
+        traits = [*sorted(part.required), *(f"not {trait}" for trait in sorted(part.forbidden))]
+        return f"no {part.names} with the traits {', '.join(traits)}"
+    for name, amount in part.amounts:
+        if not any(one.stocks[name].allows(amount) for one in suited):
+            return _NOT_ALLOWED.format(amount, name)
+    return f"not enough {part.names}"
+
+
+class _Search:
+    """Gives each part of a request a provider, by backtracking.
+
+    It visits no state twice, and providers with equal traits and stocks are the same to it. So many
+    equal parts, such as the GPUs of a host, cost little.
+    """
+
+    def __init__(self, parts: Sequence[_Part], *, isolated: bool) -> None:
+        self._parts = parts
+        self._isolated = isolated
+        self._vain: set[Hashable] = set()
+
+    def go_on(
+        self,
+        at: int,
+        providers: tuple[FreeProvider, ...],
+        used: frozenset[str],
+        missing: frozenset[str],
+    ) -> list[Allocation] | None:
+        """Return the allocations of the parts from ``at`` on; None: there are none.
+
+        :param used: names of providers that groups have, if each group has one of its own
+        :param missing: traits that providers of the request without a group must have yet
+        """
+        if at == len(self._parts):
+            return None if missing else []
+        if self._vain and _state(at, providers, used, missing) in self._vain:
+            return None
+        part = self._parts[at]
+        alone = self._isolated and part.is_group
+        for one in sorted(filter(part.fits, providers), key=_liking(part)):
+            if alone and one.name in used:
+                continue
+            taken = one.holding(part.amounts)
+            rest = self.go_on(
+                at + 1,
+                tuple(taken if each is one else each for each in providers),
+                used | {one.name} if alone else used,
+                missing if part.is_group else missing - one.traits,
+            )
+            if rest is not None:
+                return [*(Allocation(one.name, *amount) for amount in part.amounts), *rest]
+        self._vain.add(_state(at, providers, used, missing))
+        return None
+
+
+def _state(
+    at: int, providers: tuple[FreeProvider, ...], used: frozenset[str], missing: frozenset[str]
+) -> Hashable:
+    kinds = ((one.traits, frozenset(one.stocks.items()), one.name in used) for one in providers)
+    return at, missing, frozenset(collections.Counter(kinds).items())
+
+
+def _liking(part: _Part) -> Callable[[FreeProvider], tuple[bool, int]]:
+    """Return the order of providers: the host, then the fullest, so that others stay whole."""
+    name = part.amounts[0][0]
+    return lambda one: (bool(one.name), one.stocks[name].free)
