@@ -36,6 +36,7 @@ _NAMES = (
     "scheduler",
     "filters",
     "compute",
+    "devices",
     "libvirt",
     "network",
     "bridge",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
 from roost import exception
-from roost.hardware import traits
+from roost.hardware import resource_groups, traits
 from roost.hardware.properties import HardwareProperties
 from roost.hardware.values import (
     AGREED_CHOICES,
@@ -322,8 +322,14 @@ def local_state(properties: HardwareProperties) -> str | None:
     kept = {
         "variables of UEFI": chosen(properties, "hw_firmware_type") == UEFI,
         "a TPM": tpm(properties) is not None,
+        "a virtual GPU": "VGPU" in _classes(properties),
     }
     return " and ".join(what for what, is_kept in kept.items() if is_kept) or None
+
+
+def _classes(properties: HardwareProperties) -> Collection[str]:
+    specs = {name: properties.spec(name) or "" for name in properties.names()}
+    return resource_groups.requested_by(specs, {}).classes
 
 
 # Limits

@@ -25,8 +25,13 @@ def manage(cloud):
 def test_operators_see_inventories_and_traits(cloud, boot, manage):
     cloud.wait(boot({"resources:CUSTOM_LICENSE": "2"}), "ACTIVE")
     found = manage("placement", "inventory", "--host", "cell1-host2")
-    by_class = {row["resource_class"]: row for row in found}
+    by_class = {row["resource_class"]: row for row in found if not row["provider"]}
     assert list(by_class) == ["VCPU", "MEMORY_MB", "DISK_GB", "PCPU", "CUSTOM_LICENSE"]
+    assert [
+        (row["provider"], row["parent"], row["resource_class"], row["total"], row["overcommitted"])
+        for row in found
+        if row["provider"]
+    ] == [(name, "NUMA0", "VGPU", 1, False) for name in ("gpu0", "gpu1")]
     license_ = by_class["CUSTOM_LICENSE"]
     assert (license_["total"], license_["used"], license_["max_unit"]) == (2, 2, 2)
     assert (by_class["VCPU"]["used"], by_class["MEMORY_MB"]["used"]) == (2, 512)

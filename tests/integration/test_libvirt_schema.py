@@ -8,8 +8,9 @@ from lxml import etree
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.identity import note_rescued, written
+from roost.compute.virt.libvirt.mdevs import MediatedDevice
 from roost.compute.virt.libvirt.rescue import Rescuer
-from tests.stories.libvirt_domains import DOMAINS, FOLDER
+from tests.stories.libvirt_domains import DOMAINS, FOLDER, UUID
 
 SCHEMA = pathlib.Path("/usr/share/libvirt/schemas/domain.rng")
 
@@ -23,6 +24,16 @@ def schema():
 @pytest.mark.parametrize("name", DOMAINS)
 def test_what_libvirt_is_told_fits_its_schema(schema, name):
     document = etree.fromstring(DOMAINS[name].xml())
+    assert schema.validate(document), schema.error_log
+
+
+def test_a_mediated_device_fits_the_schema_of_node_devices():
+    schema = etree.RelaxNG(etree.parse(SCHEMA.with_name("nodedev.rng")))
+    device = MediatedDevice(UUID, "pci_0000_84_00_0", "nvidia-11")
+    document = etree.fromstring(device.node_device())
+    name = etree.Element("name")  # libvirt gives it one, but the schema wants it
+    name.text = "new"
+    document.insert(0, name)
     assert schema.validate(document), schema.error_log
 
 

@@ -12,6 +12,7 @@ from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.identity import GuestIdentity
 from roost.compute.virt.libvirt.interfaces import GuestInterface, all_of
+from roost.compute.virt.libvirt.mdevs import MediatedDevice
 from roost.compute.virt.libvirt.pci import Device, DevicePoolKey, PciAddress
 from roost.objects import InstanceNUMACell, InstanceNUMATopology
 from tests.builders import a_flavor, a_vif, an_image, an_instance
@@ -152,6 +153,9 @@ DOMAINS = {
     "of a named machine and cpu": a_domain(
         hardware=a_hardware(machine="pc"),
         cpu=CpuModel("custom", "Nehalem", {"aes": True, "vmx": False}),
+    ),
+    "with a virtual GPU": a_domain(
+        devices=(MediatedDevice(UUID, "pci_0000_84_00_0", "nvidia-11"),)
     ),
     "of q35": a_domain(hardware=a_hardware(machine="q35"), slots=16),
     "with all": a_domain(

@@ -32,12 +32,20 @@ def _numa_cell(number):
     }
 
 
+VGPUS = [{"resource_class": "VGPU", "total": 1, "max_unit": 1}]
 INVENTORY = {
     "cell1-host1": {
         "numa_cells": [_numa_cell(0), _numa_cell(1)],
         "pci_pools": [{"vendor_id": "10DE", "product_id": "1EB8", "numa_node": 1, "count": 1}],
     },
-    "cell1-host2": {"numa_cells": [_numa_cell(0), _numa_cell(1)]},
+    "cell1-host2": {
+        "numa_cells": [_numa_cell(0), _numa_cell(1)],
+        "providers": [
+            {"name": "NUMA0"},
+            {"name": "gpu0", "parent": "NUMA0", "inventories": VGPUS},
+            {"name": "gpu1", "parent": "NUMA0", "traits": ["CUSTOM_FAST"], "inventories": VGPUS},
+        ],
+    },
 }
 PROVIDERS = """
 meta: {schema_version: '1.0'}
@@ -139,3 +147,26 @@ def test_a_licence_is_counted_where_its_operator_has_written_it_down(cloud, boot
     cloud.client.delete_server(servers[0]["id"])
     cloud.wait_gone([servers[0]["id"]])
     cloud.wait(boot(licensed), "ACTIVE")
+
+
+def test_servers_get_virtual_gpus_and_one_too_many_learns_who_has_some(cloud, boot):
+    fast = {"resources1:VGPU": "1", "trait1:CUSTOM_FAST": "required"}
+    plain = {"resources:VGPU": "1"}
+    (first,) = cloud.wait(boot(fast), "ACTIVE")
+    (second,) = cloud.wait(boot(plain), "ACTIVE")
+    assert guest(cloud, first)["allocations"] == {"gpu1": {"VGPU": 1}}
+    assert guest(cloud, second)["allocations"] == {"gpu0": {"VGPU": 1}}
+    (third,) = boot(plain)
+    assert "2 hosts: no VGPU; 1: not enough VGPU" in fault(cloud, third)
+    nearest = json.loads(cloud.show(third)["fault"]["details"])
+    assert "cell1-host2" in json.dumps(nearest)
+    assert "0 VGPU free of the 1 requested" in json.dumps(nearest)
+    answer = requests.post(
+        f"{cloud.client.endpoint}/servers/{first['id']}/action", json={"migrate": None}, timeout=30
+    )
+    assert answer.status_code == 400
+    assert "a virtual GPU, which cannot be copied" in answer.text
+    cloud.client.delete_server(second["id"])
+    cloud.wait_gone([second["id"]])
+    (late,) = cloud.wait(boot(plain), "ACTIVE")
+    assert guest(cloud, late)["allocations"] == {"gpu0": {"VGPU": 1}}

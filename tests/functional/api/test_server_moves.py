@@ -81,6 +81,8 @@ def test_a_server_with_nowhere_to_go_is_refused_and_not_changed(world, server, a
         ({"hw:tpm_version": "2.0"}, {}, "a TPM"),
         ({}, {"hw_tpm_version": "1.2"}, "a TPM"),
         ({}, {"hw_firmware_type": "uefi"}, "variables of UEFI"),
+        ({"resources:VGPU": "1"}, {}, "a virtual GPU"),
+        ({"resources1:VGPU": "1"}, {}, "a virtual GPU"),
     ],
 )
 def test_a_server_whose_state_stays_on_its_host_is_refused_before_anything_is_claimed(

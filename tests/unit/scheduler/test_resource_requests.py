@@ -145,7 +145,9 @@ def test_a_pool_confirms_what_it_has_and_frees_what_is_gone(select, pool, manage
     clock.pass_(RESERVATION_LIFETIME)
     assert manager.expire_claims() == 0
     (claim,) = manager.list_claims(context)
-    assert (claim["host"], claim["state"], claim["resources"]) == ("p1", "confirmed", {SPACE: 7})
+    assert (claim["host"], claim["state"], claim["allocations"]) == (
+        *("p1", "confirmed", {"": {SPACE: 7}}),
+    )
     pool("p1", at=clock())
     assert manager.list_claims(context) == []
 
@@ -162,7 +164,9 @@ def test_what_a_pool_has_without_a_claim_gets_one(pool, manager, context, clock)
             consumers={volume: {SPACE: 7, "DISK_GB": 2}},
         )
     (claim,) = manager.list_claims(context)
-    assert (claim["instance_uuid"], claim["disk_gb"], claim["resources"]) == (volume, 2, {SPACE: 7})
+    assert (claim["instance_uuid"], claim["disk_gb"], claim["allocations"]) == (
+        *(volume, 2, {"": {SPACE: 7}}),
+    )
 
 
 def test_reserve_and_ratio_of_a_standard_class_count(select, pool):

@@ -423,6 +423,7 @@ def _placed(placement: GuestPlacement) -> dict[str, Any]:
         "pci_devices": [
             {name: getattr(device, name) for name in _DEVICE} for device in placement.pci
         ],
+        "allocations": {name: dict(amounts) for name, amounts in placement.allocations.items()},
     }
 
 

@@ -4,7 +4,7 @@ import dataclasses
 import xml.etree.ElementTree as ET
 from typing import Final
 
-from roost.compute.virt.libvirt import screen
+from roost.compute.virt.libvirt import mdevs, screen
 from roost.compute.virt.libvirt.console import Console
 from roost.compute.virt.libvirt.cpus import CpuModel, Topology
 from roost.compute.virt.libvirt.devices import Balloon, agent_channel, pcie_slots
@@ -14,6 +14,7 @@ from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.identity import GuestIdentity, written
 from roost.compute.virt.libvirt.interfaces import GuestInterface
+from roost.compute.virt.libvirt.mdevs import MediatedDevice
 from roost.compute.virt.libvirt.pci import Device
 from roost.objects import consoles
 
@@ -40,7 +41,7 @@ class Domain:
     disks: tuple[Disk, ...] = ()
     drive: Drive | None = None
     interfaces: tuple[GuestInterface, ...] = ()
-    devices: tuple[Device, ...] = ()
+    devices: tuple[Device | MediatedDevice, ...] = ()
     screens: tuple[str, ...] = (consoles.VNC,)
     balloon: Balloon = dataclasses.field(default_factory=Balloon)
     slots: int = 0
@@ -55,7 +56,7 @@ class Domain:
             element("name", text=self.identity.name),
             element("uuid", text=self.identity.uuid),
             element("title", text=_one_line(self.title)),
-            element("metadata", self.identity.element()),
+            element("metadata", self.identity.with_notes(mdevs.notes_of(self.devices)).element()),
             element("memory", text=self.memory_mb, unit="MiB"),
             self.topology.vcpu(self.vcpus),
             self.topology.backing(),

@@ -52,6 +52,7 @@ from roost.compute.virt.libvirt.folder import Folders
 from roost.compute.virt.libvirt.hardware import Hardware
 from roost.compute.virt.libvirt.identity import GuestIdentity, uuid_in
 from roost.compute.virt.libvirt.layout import DiskLayout
+from roost.compute.virt.libvirt.mdevs import MediatedDevices
 from roost.compute.virt.libvirt.migration_destination import LibvirtMigrationDestinations
 from roost.compute.virt.libvirt.migration_source import LibvirtMigrationSources
 from roost.compute.virt.libvirt.new_disks import NewDisks
@@ -85,6 +86,7 @@ class LibvirtDriver:
         )
         self._new = NewDisks(self._bases, settings.images_type, settings.ephemeral_format)
         self._connection = Connection(settings.uri, seconds=settings.call_seconds)
+        self._mdevs = MediatedDevices(lambda: self._connection, settings.mdev_types)
         self._node_lock = threading.Lock()
         self._devices_lock = threading.Lock()
         self._known_node: LibvirtNode | None = None
@@ -210,6 +212,7 @@ class LibvirtDriver:
     def destroy(self, uuid: str) -> None:
         with contextlib.suppress(exception.NotFound):
             self._on(uuid, "remove a guest", guests.remove)
+        self._mdevs.remove(self._folders.of(uuid).plan)
         self._folders.of(uuid).remove()
 
     def power_off(self, uuid: str) -> None:
@@ -445,7 +448,9 @@ class LibvirtDriver:
     ) -> str:
         """Choose the devices of a guest, and write its plan, which records that it has them."""
         with self._devices_lock:
-            xml = dataclasses.replace(domain, devices=self._devices(placement)).xml()
+            divided = self._mdevs.choose(domain.identity, placement)
+            domain = dataclasses.replace(domain, devices=(*self._devices(placement), *divided))
+            xml = domain.xml()
             write(xml)
         return xml
 

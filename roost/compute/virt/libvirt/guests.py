@@ -10,7 +10,7 @@ import libvirt
 
 from roost import exception, states
 from roost.compute.virt.driver import Diagnostics, Guest
-from roost.compute.virt.libvirt import measures
+from roost.compute.virt.libvirt import mdevs, measures
 from roost.compute.virt.libvirt.elements import element, find, parse
 from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.identity import (
@@ -94,7 +94,7 @@ def start(domain: Any) -> None:
     if power_state(domain) == states.HELD:
         domain.resume()
     elif not domain.isActive():
-        domain.create()
+        _create(domain)
 
 
 def stop(domain: Any) -> None:
@@ -138,7 +138,12 @@ def suspend(domain: Any) -> None:
 
 
 def resume(domain: Any) -> None:
-    _change(domain, states.SAVED, states.RUNNING, domain.create)
+    _change(domain, states.SAVED, states.RUNNING, lambda: _create(domain))
+
+
+def _create(domain: Any) -> None:
+    mdevs.create(domain.connect(), as_defined(domain))
+    domain.create()
 
 
 def _change(domain: Any, before: int, after: int, do: Callable[[], object]) -> None:

@@ -33,6 +33,10 @@ class GuestIdentity:
         """Return the identity of a new guest."""
         return cls(instance.uuid, instance.attempt, notes=notes)
 
+    def with_notes(self, notes: Mapping[str, str]) -> Self:
+        """Return the same with further notes."""
+        return dataclasses.replace(self, notes={**self.notes, **notes})
+
     @property
     def name(self) -> str:
         """The domain's name in libvirt."""

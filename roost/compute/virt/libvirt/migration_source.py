@@ -246,7 +246,7 @@ def _check_movable(domain: ET.Element) -> None:
         raise exception.Conflict(f"The guest {identity.uuid} is rescued; unrescue it first.")
     if domain.find("devices/hostdev") is not None:
         raise exception.Unsupported(
-            f"The guest {identity.uuid} has a PCI device of its host, which cannot be migrated."
+            f"The guest {identity.uuid} has a device of its host, which cannot be migrated."
         )
 
 

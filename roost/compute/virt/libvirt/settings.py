@@ -102,6 +102,7 @@ class LibvirtSettings:
     :param pcie_slots: PCIe root ports of a guest, including those that its own devices use
     :param balloon_seconds: between two reports of a guest's memory usage; 0: never
     :param devices: the PCI devices that may be assigned to guests
+    :param mdev_types: of the mediated devices that may be created for guests
     :param base_seconds: lifetime of an unused base image; 0: for ever
     :param base_bytes: limit of all base images; 0: none; None: half of the file system
     :param screens: graphical consoles of new guests, each once
@@ -128,6 +129,7 @@ class LibvirtSettings:
     ephemeral_format: str = "ext4"
     images_type: str = QCOW2
     devices: tuple[DeviceSpec, ...] = ()
+    mdev_types: tuple[str, ...] = ()
     migration: MigrationSettings = dataclasses.field(default_factory=MigrationSettings)
     tls: pathlib.Path | None = None
     cpu_sets: CpuSets = dataclasses.field(default_factory=CpuSets)
@@ -147,6 +149,10 @@ class LibvirtSettings:
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
         group = conf.libvirt
+        if conf.devices.enabled_mdev_types and "mdev" not in conf.compute.collectors:
+            raise exception.Invalid(
+                "[devices] enabled_mdev_types needs mdev among [compute] collectors: add it there."
+            )
         default = pathlib.Path(conf.state_path, conf.host, "instances")
         return cls(
             node=conf.host,
@@ -166,6 +172,7 @@ class LibvirtSettings:
             ephemeral_format=group.default_ephemeral_format,
             images_type=group.images_type,
             devices=pci.parse(conf.pci.device_spec),
+            mdev_types=tuple(conf.devices.enabled_mdev_types),
             migration=MigrationSettings.from_conf(conf),
             tls=pathlib.Path(group.migration_tls_dir) if group.migration_tls_dir else None,
             cpu_sets=CpuSets.from_conf(conf),
