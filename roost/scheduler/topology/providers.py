@@ -195,11 +195,12 @@ _NOT_ALLOWED: Final = "{} {} at once are not allowed"
 
 def _lack(part: _Part, providers: Sequence[FreeProvider]) -> str:
     """Return why no provider alone has a part of the request."""
-    having: Sequence[FreeProvider] = providers
     for name, _ in part.amounts:
-        having = [one for one in having if name in one.stocks]
-        if not having:
+        if not any(name in one.stocks for one in providers):
             return f"no {name}"
+    having = [one for one in providers if all(name in one.stocks for name, _ in part.amounts)]
+    if not having:
+        return f"no part with {part.names}"
     suited = [one for one in having if part.suits(one)]
     if not suited:
         traits = [*sorted(part.required), *(f"not {trait}" for trait in sorted(part.forbidden))]

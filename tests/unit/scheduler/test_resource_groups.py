@@ -85,7 +85,7 @@ def test_what_is_released_is_given_back_to_its_part(select, report, manager, con
 def test_a_group_comes_whole_from_one_part(select, report, report_again):
     both = {"resources1:VGPU": "1", "resources1:VGPU_DISPLAY_HEAD": "2"}
     report("h1", providers=[a_provider("gpu0", VGPU=1), a_provider("gpu1", VGPU_DISPLAY_HEAD=2)])
-    with pytest.raises(exception.NoValidHost, match="no VGPU"):
+    with pytest.raises(exception.NoValidHost, match="no part with VGPU and VGPU_DISPLAY_HEAD"):
         select(both)
     report_again("h1", providers=[*GPUS, a_provider("gpu2", VGPU=1, VGPU_DISPLAY_HEAD=2)])
     assert select(both) == {"gpu2": {"VGPU": 1, "VGPU_DISPLAY_HEAD": 2}}

@@ -21,8 +21,8 @@ from roost import exception
 from roost.compute.collectors import Collected
 from roost.compute.virt.driver import GuestPlacement
 from roost.compute.virt.libvirt.connection import Connection
-from roost.compute.virt.libvirt.elements import element, find, parse
-from roost.compute.virt.libvirt.identity import GuestIdentity
+from roost.compute.virt.libvirt.elements import element, parse
+from roost.compute.virt.libvirt.identity import GuestIdentity, uuid_in
 from roost.objects import ResourceInventory, ResourceProvider
 
 LOG = logging.getLogger(__name__)
@@ -168,10 +168,7 @@ def _remove(opened: Any, devices: Iterable[MediatedDevice]) -> None:
 
 
 def _providers(opened: Any, types: Sequence[str]) -> Iterator[ResourceProvider]:
-    used = [
-        (one.findtext("parent"), find(one, "capability/type").attrib["id"])
-        for one in _listed(opened, _CREATED)
-    ]
+    used = [(one.parent, one.type_id) for one in _of_guests(opened)]
     for one in _listed(opened, _PARENTS):
         name, type_id = one.findtext("name"), _type(one, types)
         if type_id is None:
@@ -181,6 +178,14 @@ def _providers(opened: Any, types: Sequence[str]) -> Iterator[ResourceProvider]:
         total = free + used.count((name, type_id.attrib["id"]))
         inventory = ResourceInventory.of(resource_class=VGPU, total=total, max_unit=max(1, total))
         yield ResourceProvider.of(name=name, inventories=[inventory])
+
+
+def _of_guests(opened: Any) -> Iterator[MediatedDevice]:
+    """Yield the devices of guests that exist; those that others create are not for guests."""
+    there = _created(opened)
+    for domain in opened.listAllDomains() if there else ():
+        if uuid_in(domain.name()) is not None:
+            yield from (one for one in devices_of(parse(domain.XMLDesc())) if one.uuid in there)
 
 
 def _type(device: ET.Element, types: Sequence[str]) -> ET.Element | None:

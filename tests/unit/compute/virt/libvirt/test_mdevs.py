@@ -6,10 +6,10 @@ from roost import conf, exception
 from roost.compute.virt.driver import GuestPlacement
 from roost.compute.virt.libvirt.driver import LibvirtDriver
 from roost.compute.virt.libvirt.elements import parse
-from roost.compute.virt.libvirt.mdevs import VirtualGpus
+from roost.compute.virt.libvirt.mdevs import MediatedDevice, VirtualGpus
 from roost.compute.virt.libvirt.settings import LibvirtSettings
 from roost.objects import NetworkInfo
-from tests.builders import a_context, a_flavor, an_instance
+from tests.builders import a_context, a_flavor, a_uuid, an_instance
 
 # As in libvirt's documentation of node devices.
 GPU = """<device><name>{name}</name><parent>computer</parent><capability type='pci'>
@@ -72,6 +72,9 @@ class Libvirt:
     def defineXML(self, xml):  # noqa: N802 - the binding's name
         self.domains[parse(xml).findtext("uuid")] = Domain(self, xml)
 
+    def listAllDomains(self):  # noqa: N802 - the binding's name
+        return list(self.domains.values())
+
     def restart(self):
         """Forget what a machine forgets when it boots."""
         self.mdevs.clear()
@@ -105,6 +108,9 @@ class Domain:
         self._owner = owner
         self.xml = xml
         self.active = False
+
+    def name(self):
+        return parse(self.xml).findtext("name")
 
     def connect(self):
         return self._owner
@@ -182,6 +188,9 @@ def test_each_physical_device_of_an_enabled_type_is_a_part_of_the_host(libvirt, 
     spawn(driver(), {FIRST: {"VGPU": 1}})
     assert inventories(libvirt) == both
     assert inventories(libvirt, "nvidia-35") == {}
+    others = MediatedDevice(a_uuid(), SECOND, "nvidia-11")
+    libvirt.nodeDeviceCreateXML(others.node_device(), 0)
+    assert inventories(libvirt) == {FIRST: [("VGPU", 2)], SECOND: [("VGPU", 1)]}
 
 
 def test_a_guest_gets_devices_of_the_part_that_the_scheduler_chose(libvirt, driver):
