@@ -126,7 +126,10 @@ class _Part(NamedTuple):
         stocks = provider.stocks
         for name, amount in self.amounts:
             stock = stocks.get(name)
-            if stock is None or stock.free < amount or not stock.allows(amount):
+            if stock is None:
+                return False
+            free, least, most, step = stock
+            if free < amount or not least <= amount <= most or amount % step:
                 return False
         return self.suits(provider)
 

@@ -170,7 +170,7 @@ def _remove(opened: Any, devices: Iterable[MediatedDevice]) -> None:
 def _providers(opened: Any, types: Sequence[str]) -> Iterator[ResourceProvider]:
     used = [(one.parent, one.type_id) for one in _of_guests(opened)]
     for one in _listed(opened, _PARENTS):
-        name, type_id = one.findtext("name"), _type(one, types)
+        name, type_id = one.findtext("name") or "", _type(one, types)
         if type_id is None:
             LOG.debug("%s has no type of [devices] enabled_mdev_types", name)
             continue
