@@ -15,7 +15,10 @@ _GROUP = "the options of one group, as operators find them"
 _PROCESS = "what a process begins with"
 # Small modules that no second one imports, and why each stays.
 SEAMS = {
-    **{f"conf/{name}.py": _GROUP for name in ("bus", "cells", "database", "devices", "glance", "network")},
+    **{
+        f"conf/{name}.py": _GROUP
+        for name in ("bus", "cells", "database", "devices", "glance", "network")
+    },
     **{f"conf/{name}.py": _GROUP for name in ("pci", "quota", "servicegroup")},
     "cmd/conductor.py": _PROCESS,
     "cmd/scheduler_db_sync.py": _PROCESS,
