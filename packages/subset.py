@@ -89,7 +89,7 @@ DISTRIBUTIONS: Final = {
             *_within("roost.db", "clock", "drivers", "engine", "errors", "insert", "types", "wire"),
             *_within("roost.db.scheduler", "*"),
             *_within("roost.hardware", "image_requirements", "properties", "spec_language"),
-            *_within("roost.hardware", "resource_groups", "traits", "values"),
+            *_within("roost.hardware", "providers", "resource_groups", "traits", "values"),
             *_within("roost.migrations", "types", "upgrade", "scheduler", "scheduler.*"),
             "roost.plugins",
             "roost.rpc.notifications",

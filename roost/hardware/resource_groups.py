@@ -2,7 +2,8 @@
 
 ``resources:CLASS=n`` may come from any parts of a host, each class from one. What a group requests,
 ``resources1:CLASS=n`` with ``trait1:NAME=required``, comes from one part of the host, which has the
-group's traits. With ``group_policy=isolate`` each group has a part of its own.
+group's traits. With ``group_policy=isolate`` each group has a part of its own. What ports request
+are groups, too, which the policy does not concern.
 
 ``VCPU``, ``PCPU``, ``MEMORY_MB`` and ``DISK_GB`` are no requests in this sense: they override the
 sizes of the flavor (:func:`roost.objects.topology.sizes_of`).
@@ -11,12 +12,12 @@ sizes of the flavor (:func:`roost.objects.topology.sizes_of`).
 import collections
 import functools
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from roost import exception
 from roost.hardware import spec_language, traits
-from roost.objects import Flavor
+from roost.objects import Flavor, PortResources
 from roost.objects.inventory import HOST_CLASSES
 
 POLICY: Final = "group_policy"
@@ -29,19 +30,23 @@ _NO_AMOUNTS: Final[Mapping[str, int]] = {}
 
 
 class ResourceGroup(NamedTuple):
-    """Amounts by class, and traits; ``name`` is what follows ``resources``, often a number."""
+    """Amounts by class, and traits; ``name`` is what follows ``resources``, often a number.
+
+    ``port``: the port that requests it, and the name is its own; empty: the flavor does.
+    """
 
     name: str
     amounts: tuple[tuple[str, int], ...]
     required: frozenset[str]
     forbidden: frozenset[str]
+    port: str = ""
 
 
 class ResourceGroups(NamedTuple):
     """What an instance needs beside CPUs, memory and disk; false when it is nothing.
 
     :ivar own: the request without a group
-    :ivar isolated: whether no two groups may come from one part of the host
+    :ivar isolated: whether no two groups of the flavor may come from one part of the host
     """
 
     own: ResourceGroup
@@ -68,17 +73,30 @@ def requested_by(
     amounts: Mapping[str, int] = _NO_AMOUNTS,
     required: Collection[str] = (),
     forbidden: Collection[str] = (),
+    ports: Sequence[PortResources] = (),
 ) -> ResourceGroups:
-    """Return what extra specs request, with the traits of an image's properties.
+    """Return what extra specs request, with the traits of an image's properties, and what ports do.
 
     The API has checked the values.
 
     :param amounts: more without a group, by class; and more traits that are required or forbidden
     """
-    if not specs and not amounts:
+    if not specs and not amounts and not ports:
         return NOTHING
     named = (tuple(sorted(amounts.items())), frozenset(required), frozenset(forbidden))
-    return _read(tuple(specs.items()), tuple(properties.items()), ResourceGroup("", *named))
+    asked = _read(tuple(specs.items()), tuple(properties.items()), ResourceGroup("", *named))
+    groups = tuple(
+        ResourceGroup(
+            one.group_id,
+            tuple(sorted(one.amounts.items())),
+            frozenset(one.required),
+            frozenset(),
+            one.port_id,
+        )
+        for one in ports
+    )
+    asked = asked._replace(groups=(*asked.groups, *groups)) if groups else asked
+    return asked or NOTHING
 
 
 def complaints(flavor: Flavor) -> list[str]:
@@ -112,8 +130,6 @@ def _read(
     )
     groups = (_group(name, part) for name, part in sorted(parts.items()))
     found = tuple(group for group in groups if group.amounts)
-    if not mine.amounts and not found:
-        return NOTHING
     return ResourceGroups(mine, found, dict(specs).get(POLICY, "").strip() == ISOLATE)
 
 

@@ -18,7 +18,14 @@ from roost.objects.instance import BlockDevice, GuestConfig, InjectedFile, Insta
 from roost.objects.inventory import ResourceInventory, ResourceProvider
 from roost.objects.mapping import CellMapping, HostMapping, InstanceMapping
 from roost.objects.migration import Migration
-from roost.objects.network import ExternalEvent, NetworkInfo, NetworkRequest, Vif, VifAddress
+from roost.objects.network import (
+    ExternalEvent,
+    NetworkInfo,
+    NetworkRequest,
+    PortResources,
+    Vif,
+    VifAddress,
+)
 from roost.objects.notification import BuildPayload, DestinationsPayload
 from roost.objects.request import (
     BuildRequest,
@@ -80,6 +87,7 @@ __all__ = [
     "PciAllocation",
     "PciPool",
     "PciRequest",
+    "PortResources",
     "RankedHost",
     "RequestSpec",
     "ResourceInventory",

@@ -76,12 +76,15 @@ class ResourceInventory(base.RoostObject):
 class ResourceProvider(base.RoostObject):
     """A part of a host with inventories and traits of its own, such as a GPU or a NUMA cell.
 
-    ``parent`` is the name of the part that it belongs to; empty: the host itself.
+    ``parent`` is the name of the part that it belongs to; empty: the host itself. ``uuid``: by
+    which another service knows it; None: it is derived from the names of node and part.
     """
 
-    VERSION = "1.0"
+    # 1.1: uuid
+    VERSION = "1.1"
     fields = {
         "name": fields.StringField(),
+        "uuid": fields.UUIDField(nullable=True, default=base.NOTHING),
         "parent": fields.StringField(default=""),
         "traits": fields.ListOfStringsField(default=[]),
         "inventories": fields.ListOfObjectsField("ResourceInventory", default=[]),
@@ -154,7 +157,7 @@ def providers_of(report: HostReport) -> Iterator[tuple[str, ResourceProvider]]:
     root = {"name": "", "traits": list(report.traits), "inventories": inventories_of(report)}
     yield report.node_uuid, ResourceProvider.of(**root)
     for one in report.providers:
-        yield uuid_of_provider(report.node_uuid, one.name), one
+        yield one.uuid or uuid_of_provider(report.node_uuid, one.name), one
 
 
 def _counted(report: HostReport, resource_class: str) -> ResourceInventory:

@@ -6,6 +6,27 @@ from oslo_versionedobjects import fields
 
 from roost.objects import base
 
+PHYSICAL_NETWORK: Final = "physical_network"  # the key of hosts' labels, as in physical_network=a
+
+
+@base.VersionedObjectRegistry.register
+class PortResources(base.RoostObject):
+    """What a port needs of one provider of its host, such as bandwidth of a network card.
+
+    ``group_id`` is the network service's name of it, ``amounts`` are by resource class, and the
+    provider has the ``required`` traits. All of one port comes from one subtree of providers.
+    ``provider_uuid``: that of the host where the port is bound.
+    """
+
+    VERSION = "1.0"
+    fields = {
+        "group_id": fields.StringField(),
+        "port_id": fields.StringField(),
+        "amounts": fields.DictOfIntegersField(),
+        "required": fields.ListOfStringsField(default=[]),
+        "provider_uuid": fields.UUIDField(nullable=True, default=base.NOTHING),
+    }
+
 
 @base.VersionedObjectRegistry.register
 class NetworkRequest(base.RoostObject):
@@ -13,10 +34,11 @@ class NetworkRequest(base.RoostObject):
 
     ``security_groups`` are ids, for drivers with security groups. The request has name and ``cidr``
     of a local network that is not in the options of all daemons, and the address and ``mac`` of an
-    existing local port (``port_id``).
+    existing local port (``port_id``). ``resources`` are what an existing port needs of its host.
     """
 
-    VERSION = "1.0"
+    # 1.1: resources
+    VERSION = "1.1"
     fields = {
         "network_id": fields.StringField(nullable=True),
         "network_name": fields.StringField(nullable=True, default=base.NOTHING),
@@ -26,6 +48,7 @@ class NetworkRequest(base.RoostObject):
         "mac": fields.StringField(nullable=True, default=base.NOTHING),
         "tag": fields.StringField(nullable=True),
         "security_groups": fields.ListOfStringsField(default=[]),
+        "resources": fields.ListOfObjectsField("PortResources", default=[]),
     }
 
 

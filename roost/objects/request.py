@@ -1,8 +1,14 @@
 """Requests to the scheduler; Selection, its answer; and the build request."""
 
+from typing import Final
+
 from oslo_versionedobjects import fields
 
 from roost.objects import base
+
+# Keys of labels that all hosts have.
+HOST: Final = "host"
+ZONE: Final = "zone"
 
 
 @base.VersionedObjectRegistry.register
@@ -37,13 +43,18 @@ class Retry(base.RoostObject):
 class Locality(base.RoostObject):
     """A label of hosts: the chosen host must (``hard``) or should have it.
 
-    The API derives such labels from the volumes and ports of a request.
+    The API derives such labels from the volumes and ports of a request. A label may be a key and a
+    value, as in ``pool=fast``; all hosts have ``host`` and ``zone``. One of ``alternatives`` does
+    as well. ``if_known``: a host without any label of the same key does, too.
     """
 
-    VERSION = "1.0"
+    # 1.1: alternatives, if_known
+    VERSION = "1.1"
     fields = {
         "label": fields.StringField(),
         "hard": fields.BooleanField(),
+        "alternatives": fields.ListOfStringsField(default=[]),
+        "if_known": fields.BooleanField(default=False),
     }
 
 
@@ -91,15 +102,19 @@ class ResourceRequest(base.RoostObject):
 
 @base.VersionedObjectRegistry.register
 class RequestSpec(ResourceRequest):
-    """A request for servers: what flavor and image require, and what a ResourceRequest names."""
+    """A request for servers: what flavor and image require, and what a ResourceRequest names.
 
-    # 1.1: the fields of ResourceRequest
+    ``port_resources`` is what all ports of a server need.
+    """
+
+    # 1.1: the fields of ResourceRequest, and port_resources
     VERSION = "1.1"
     fields = {
         "user_id": fields.StringField(),
         "num_instances": fields.IntegerField(),
         "flavor": fields.ObjectField("Flavor"),
         "image": fields.ObjectField("ImageMeta", nullable=True),
+        "port_resources": fields.ListOfObjectsField("PortResources", default=[]),
     }
 
 

@@ -9,6 +9,7 @@ from roost import exception
 from roost.db.engine import Session
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler.claims import Claim
+from roost.hardware.providers import by_provider
 from roost.objects import ResourceRequest, Selection
 from roost.scheduler import engine
 from roost.scheduler.drivers import Driver
@@ -17,7 +18,6 @@ from roost.scheduler.hosts import HostColumns
 from roost.scheduler.request import Request, hinted_instances
 from roost.scheduler.table import HostTable, Members
 from roost.scheduler.topology import HeldTopology
-from roost.scheduler.topology.providers import by_provider
 
 _LIMITED = ("vcpus", "pcpus", "memory_mb", "disk_gb")
 

@@ -114,15 +114,17 @@ def asked_by(spec: ResourceRequest) -> Amounts:
 
 def grouped(spec: ResourceRequest) -> ResourceGroups:
     """Return what one instance takes of all other resource classes, which inventories count."""
-    specs, properties = {}, {}
+    specs, properties, ports = {}, {}, []
     if isinstance(spec, RequestSpec):
         specs, properties = spec.flavor.extra_specs, spec.image.properties if spec.image else {}
+        ports = spec.port_resources
     return resource_groups.requested_by(
         specs,
         properties,
         amounts={name: spec.resources[name] for name in spec.resources if name not in HOLDING},
         required=spec.required_traits,
         forbidden=spec.forbidden_traits,
+        ports=ports,
     )
 
 

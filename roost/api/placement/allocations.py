@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from roost.api.dependencies import Dependencies
-from roost.api.placement.providers import ProviderReader
+from roost.api.placement.providers import ProviderReader, tree_of
 from roost.api.placement.rows import row, rule, strict_query
 from roost.api.request import Answer, Call
 from roost.api.route import Route
@@ -64,12 +64,11 @@ class Allocations:
         if is_uuid(consumer):
             claims = self._scheduler.list_claims(call.context, instance_uuids=[consumer])
         shown = {
-            uuid_of_provider(uuid_of_node(claim["host"], claim["node"]), part): {
-                "resources": resources,
-                "generation": self._generation(call, claim),
-            }
+            identity: {"resources": resources, "generation": generation}
             for claim in claims
+            for generation, uuids in [self._node(call, claim)]
             for part, resources in _by_part(claim).items()
+            for identity in [uuids.get(part) or uuid_of_provider(uuids[""], part)]
         }
         more = self._consumer(claims[0], call.version) if claims else {}
         return Answer({"allocations": shown, **more})
@@ -85,10 +84,12 @@ class Allocations:
             return Answer({"usages": _total(claims)})
         return Answer({"usages": _by_type(claims, call.query.one("consumer_type"))})
 
-    def _generation(self, call: Call, claim: Claim) -> int:
+    def _node(self, call: Call, claim: Claim) -> tuple[int, dict[str, str]]:
+        """Return the generation of a claim's node, and the uuids of its providers by name."""
         node_uuid = uuid_of_node(claim["host"], claim["node"])
         found = self._scheduler.list_hosts(call.context, node_uuid=node_uuid)
-        return found[0].generation if found else 0
+        parts = [(one.part.name, one.uuid) for each in found for one in tree_of(each)]
+        return found[0].generation if found else 0, {"": node_uuid, **dict(parts)}
 
     def _consumer(self, claim: Claim, version: int) -> dict[str, Any]:
         if version < _OWNERS:

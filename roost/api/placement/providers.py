@@ -22,7 +22,6 @@ from roost.context import RequestContext
 from roost.db.api import aggregates
 from roost.db.engine import Database
 from roost.objects import HostReport, ResourceInventory, ResourceProvider
-from roost.objects.host import uuid_of_provider
 from roost.objects.inventory import providers_of
 from roost.scheduler.client import SchedulerClient
 
@@ -62,17 +61,12 @@ class Provider:
     uuid: str
     report: HostReport
     part: ResourceProvider
+    parent_uuid: str | None
 
     @property
     def name(self) -> str:
         node = str(self.report.node)
         return f"{node}_{self.part.name}" if self.part.name else node
-
-    @property
-    def parent_uuid(self) -> str | None:
-        if not self.part.name:
-            return None
-        return uuid_of_provider(self.report.node_uuid, self.part.parent)
 
     @property
     def generation(self) -> dict[str, Any]:
@@ -81,7 +75,12 @@ class Provider:
 
 def tree_of(report: HostReport) -> list[Provider]:
     """Return the providers of a node, itself first."""
-    return [Provider(identity, report, part) for identity, part in providers_of(report)]
+    found = list(providers_of(report))
+    uuids = {part.name: identity for identity, part in found}
+    return [
+        Provider(identity, report, part, uuids.get(part.parent) if part.name else None)
+        for identity, part in found
+    ]
 
 
 class ProviderReader:

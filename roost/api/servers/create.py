@@ -42,6 +42,7 @@ from roost.objects import (
     Keypair,
     Locality,
     NetworkRequest,
+    PortResources,
     RequestSpec,
     instance,
 )
@@ -70,6 +71,7 @@ class PlacementRequest:
     flavor: Flavor
     image: ImageMeta | None
     demands: Requirements = dataclasses.field(default_factory=Requirements)
+    port_resources: Sequence[PortResources] = ()
     locality: Sequence[Locality] = ()
     place: RequestedPlacement = dataclasses.field(default_factory=RequestedPlacement)
     hints: Mapping[str, list[str]] = dataclasses.field(default_factory=dict)
@@ -90,6 +92,7 @@ class PlacementRequest:
             hints=dict(self.hints),
             numa_topology=self.demands.numa_topology,
             pci_requests=list(self.demands.pci_requests),
+            port_resources=list(self.port_resources),
             locality=list(self.locality),
         )
 
@@ -367,6 +370,7 @@ def _spec(order: CreateRequest, count: int, request_uuid: str) -> RequestSpec:
         flavor=order.flavor,
         image=order.image,
         demands=order.demands,
+        port_resources=[one for network in order.networks for one in network.resources],
         locality=order.locality,
         place=order.place,
         hints=order.hints,

@@ -7,8 +7,8 @@ cell, ``pci.py`` the devices. Filters, the engine and claims use it.
 Pure functions without I/O; imports ``objects`` and below.
 """
 
+from roost.hardware.providers import Allocator, FreeProvider
 from roost.scheduler.topology.fitting import fit
 from roost.scheduler.topology.host import HeldTopology, HostTopology
-from roost.scheduler.topology.providers import Allocator, FreeProvider
 
 __all__ = ["Allocator", "FreeProvider", "HeldTopology", "HostTopology", "fit"]

@@ -9,6 +9,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
+from roost.hardware import providers
+from roost.hardware.providers import Allocation, FreeProvider
 from roost.objects import (
     InstanceNUMACell,
     InstanceNUMATopology,
@@ -17,10 +19,9 @@ from roost.objects import (
     PciPool,
     ResourceProvider,
 )
-from roost.scheduler.topology import numa, pci, providers
+from roost.scheduler.topology import numa, pci
 from roost.scheduler.topology.numa import FreeCell, HeldCell
 from roost.scheduler.topology.pci import FreePool, HeldDevices, PoolKey
-from roost.scheduler.topology.providers import Allocation, FreeProvider
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 
 from roost import exception
 from roost.hardware import resource_groups
+from roost.objects import PortResources
 from roost.scheduler.topology import Allocator, FreeProvider
 from tests.builders import a_flavor, a_provider, a_spec, a_uuid, an_inventory
 
+EGRESS = "NET_BW_EGR_KILOBIT_PER_SEC"
+PACKETS = "NET_PACKET_RATE_KILOPACKET_PER_SEC"
 GPUS = [a_provider(f"gpu{number}", VGPU=1) for number in range(2)]
 TWO = {"resources1:VGPU": "1", "resources2:VGPU": "1"}
 APART, ANYHOW = ({**TWO, "group_policy": policy} for policy in ("isolate", "none"))
@@ -223,3 +226,66 @@ def _is_good(parts, chosen, isolated):
             taken[provider.name, name] = taken.get((provider.name, name), 0) + amount
     free = {(one.name, name): stock.free for one in chosen for name, stock in one.stocks.items()}
     return all(amount <= free.get(key, -1) for key, amount in taken.items())
+
+
+def bandwidth(amount, *traits, port="p1", group=None):
+    return PortResources.of(
+        group_id=group or a_uuid(), port_id=port, amounts={EGRESS: amount}, required=list(traits)
+    )
+
+
+def test_a_ports_group_comes_from_one_provider_with_its_traits(select, report):
+    report("h1", providers=[a_provider("br0", **{EGRESS: 900}), a_provider("br1", traits=["CUSTOM_PHYSNET_A"], **{EGRESS: 900})])  # fmt: skip  # noqa: E501
+    fits = bandwidth(500, "CUSTOM_PHYSNET_A")
+    assert select({}, port_resources=[fits]) == {"br1": {EGRESS: 500}}
+    with pytest.raises(exception.NoValidHost, match=f"not enough {EGRESS}"):
+        select({}, port_resources=[fits])
+    assert select({}, port_resources=[bandwidth(500)]) == {"br0": {EGRESS: 500}}
+
+
+def test_the_flavors_policy_does_not_part_the_groups_of_ports(select, report):
+    report("h1", providers=[a_provider("br0", VGPU=1, **{EGRESS: 900}), *GPUS])
+    ports = [bandwidth(400, port="p1"), bandwidth(400, port="p2")]
+    taken = select(APART, port_resources=ports)
+    assert taken["br0"][EGRESS] == 800
+
+
+def test_the_groups_of_one_port_come_from_one_subtree(select, report):
+    def agent(name, packets, most):
+        return [
+            a_provider(name, **{PACKETS: packets}),
+            a_provider(f"{name}:br0", parent=name, **{EGRESS: most}),
+        ]
+
+    report("h1", providers=[*agent("a1", 1, 900), *agent("a2", 900, 500)])
+    packets = PortResources.of(group_id=a_uuid(), port_id="p1", amounts={PACKETS: 100})
+    assert select({}, port_resources=[packets, bandwidth(400)]) == {
+        "a2": {PACKETS: 100},
+        "a2:br0": {EGRESS: 400},
+    }
+    with pytest.raises(exception.NoValidHost, match="in parts that go together"):
+        select({}, port_resources=[packets, bandwidth(400)])
+    other = bandwidth(400, port="p2")
+    assert select({}, port_resources=[packets, other])["a1:br0"] == {EGRESS: 400}
+
+
+def test_a_required_trait_of_the_flavor_is_not_that_of_a_ports_provider(select, report):
+    report("h1", providers=[a_provider("br0", traits=["CUSTOM_FAST"], **{EGRESS: 900})])
+    with pytest.raises(exception.NoValidHost):
+        select({"trait:CUSTOM_FAST": "required"}, port_resources=[bandwidth(1)])
+
+
+def test_the_providers_of_groups_are_found_again_in_what_an_instance_holds():
+    first, second = (bandwidth(400, f"CUSTOM_{one}", group=one, port=one) for one in "AB")
+    flavor = {"resources:VGPU": "1", f"resources1:{EGRESS}": "100"}
+    request = resource_groups.requested_by(flavor, {}, ports=[first, second])
+    parts = [
+        FreeProvider.held(a_provider(name, traits=[f"CUSTOM_{trait}"]), amounts)
+        for name, trait, amounts in (
+            ("", "C", {"VGPU": 1}),
+            ("br0", "B", {EGRESS: 500}),
+            ("br1", "A", {EGRESS: 400}),
+        )
+    ]
+    assert Allocator(request).providers_of_groups(parts) == {"A": "br1", "B": "br0", "1": "br0"}
+    assert Allocator(request).providers_of_groups(parts[:2]) is None

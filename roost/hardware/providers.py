@@ -4,7 +4,7 @@ Pure and deterministic. Providers are not changed, so that trials have no effect
 """
 
 import collections
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Self
 
 from roost.hardware.resource_groups import ResourceGroups
@@ -35,12 +35,19 @@ class FreeProvider(NamedTuple):
     name: str
     traits: frozenset[str]
     stocks: Mapping[str, Stock]
+    parent: str = ""
 
     @classmethod
     def of(cls, provider: ResourceProvider) -> Self:
         """Return a provider with everything free."""
         stocks = {one.resource_class: Stock.of(one) for one in provider.inventories}
-        return cls(provider.name, frozenset(provider.traits), stocks)
+        return cls(provider.name, frozenset(provider.traits), stocks, provider.parent)
+
+    @classmethod
+    def held(cls, provider: ResourceProvider, amounts: Mapping[str, int]) -> Self:
+        """Return a provider as if an instance's share of it were all there is."""
+        stocks = {name: Stock(amount, 1, amount, 1) for name, amount in amounts.items()}
+        return cls(provider.name, frozenset(provider.traits), stocks, provider.parent)
 
     def changed(self, amounts: Mapping[str, int]) -> Self:
         """Return it with so much more of some classes; classes that it does not have are ignored.
@@ -52,7 +59,7 @@ class FreeProvider(NamedTuple):
             if name in stocks:
                 free, least, most, step = stocks[name]
                 stocks[name] = Stock(free + more, least, most, step)
-        return type(self)(self.name, self.traits, stocks)
+        return self._replace(stocks=stocks)
 
     def holding(self, amounts: Iterable[tuple[str, int]]) -> Self:
         """Return it with so much taken by an instance, which may get the less of it later."""
@@ -60,7 +67,7 @@ class FreeProvider(NamedTuple):
         for name, amount in amounts:
             free, least, most, step = stocks[name]
             stocks[name] = Stock(free - amount, least, most - amount, step)
-        return type(self)(self.name, self.traits, stocks)
+        return self._replace(stocks=stocks)
 
 
 class Allocation(NamedTuple):
@@ -106,12 +113,16 @@ def recount(
 
 
 class _Part(NamedTuple):
-    """What must come from one provider: a group, or a class of the request without a group."""
+    """What must come from one provider: a group, or a class of the request without a group.
+
+    ``port``: the groups of one port come from providers of one subtree.
+    """
 
     amounts: tuple[tuple[str, int], ...]
     required: frozenset[str]
     forbidden: frozenset[str]
-    is_group: bool
+    group: str = ""
+    port: str = ""
 
     @property
     def names(self) -> str:
@@ -139,8 +150,11 @@ class Allocator:
 
     def __init__(self, request: ResourceGroups) -> None:
         own = request.own
-        single = [_Part((one,), _NO_TRAITS, own.forbidden, False) for one in own.amounts]
-        groups = [_Part(one.amounts, one.required, one.forbidden, True) for one in request.groups]
+        single = [_Part((one,), _NO_TRAITS, own.forbidden) for one in own.amounts]
+        groups = [
+            _Part(one.amounts, one.required, one.forbidden, one.name, one.port)
+            for one in request.groups
+        ]
         self._request = request
         self._parts = groups + single
 
@@ -156,12 +170,30 @@ class Allocator:
         choices = [sum(map(part.fits, providers)) for part in self._parts]
         if not all(choices):
             return _lack(self._parts[choices.index(0)], providers)
-        parts = [self._parts[at] for at in sorted(range(len(choices)), key=choices.__getitem__)]
-        search = _Search(parts, isolated=self._request.isolated)
-        found = search.go_on(0, tuple(providers), frozenset(), self._missing(providers))
+        found = self._search(providers, choices)
         if found is None:
             return f"not enough {' and '.join(self._request.classes)} in parts that go together"
-        return listed(by_provider(found))
+        amounts = (Allocation(name, *one) for part, name in found for one in part.amounts)
+        return listed(by_provider(amounts))
+
+    def providers_of_groups(self, providers: Sequence[FreeProvider]) -> dict[str, str] | None:
+        """Return the name of each group's provider, for an allocation as :meth:`find` returns it.
+
+        :param providers: :meth:`FreeProvider.held` by the instance; the host as a whole is first
+        :returns: None: the request does not go with what is held
+        """
+        found = self._search(providers, [sum(map(part.fits, providers)) for part in self._parts])
+        if found is None:
+            return None
+        return {part.group: name for part, name in found if part.group}
+
+    def _search(
+        self, providers: Sequence[FreeProvider], choices: Sequence[int]
+    ) -> "list[_Choice] | None":
+        """Return the provider of each part; the parts with the fewest choices choose first."""
+        parts = [self._parts[at] for at in sorted(range(len(choices)), key=choices.__getitem__)]
+        search = _Search(parts, providers, isolated=self._request.isolated)
+        return search.go_on(0, tuple(providers), (), self._missing(providers))
 
     def lack(self, providers: Sequence[FreeProvider]) -> str | None:
         """Return, for users, why an instance does not fit on a host; None: it does."""
@@ -214,6 +246,9 @@ def _lack(part: _Part, providers: Sequence[FreeProvider]) -> str:
     return f"not enough {part.names}"
 
 
+_Choice = tuple[_Part, str]
+
+
 class _Search:
     """Gives each part of a request a provider, by backtracking.
 
@@ -221,50 +256,92 @@ class _Search:
     equal parts, such as the GPUs of a host, cost little.
     """
 
-    def __init__(self, parts: Sequence[_Part], *, isolated: bool) -> None:
+    def __init__(
+        self, parts: Sequence[_Part], providers: Iterable[FreeProvider], *, isolated: bool
+    ) -> None:
         self._parts = parts
         self._isolated = isolated
+        self._parents = {one.name: one.parent for one in providers if one.name}
+        ports = collections.Counter(part.port for part in parts if part.port)
+        self._several = {port for port, groups in ports.items() if groups > 1}
         self._vain: set[Hashable] = set()
 
     def go_on(
         self,
         at: int,
         providers: tuple[FreeProvider, ...],
-        used: frozenset[str],
+        chosen: tuple[_Choice, ...],
         missing: frozenset[str],
-    ) -> list[Allocation] | None:
-        """Return the allocations of the parts from ``at`` on; None: there are none.
+    ) -> list[_Choice] | None:
+        """Return the providers of all parts; None: there are none.
 
-        :param used: names of providers that groups have, if each group has one of its own
+        :param chosen: the choices of the parts before ``at``
         :param missing: traits that providers of the request without a group must have yet
         """
         if at == len(self._parts):
-            return None if missing else []
-        if self._vain and _state(at, providers, used, missing) in self._vain:
+            return None if missing or not self._go_together(chosen) else [*chosen]
+        used = self._used(chosen)
+        if self._vain and self._state(at, providers, used, missing) in self._vain:
             return None
         part = self._parts[at]
-        alone = self._isolated and part.is_group
         for one in sorted(filter(part.fits, providers), key=_liking(part)):
-            if alone and one.name in used:
+            if self._is_alone(part) and ("", one.name) in used:
                 continue
             taken = one.holding(part.amounts)
-            rest = self.go_on(
+            found = self.go_on(
                 at + 1,
                 tuple(taken if each is one else each for each in providers),
-                used | {one.name} if alone else used,
-                missing if part.is_group else missing - one.traits,
+                (*chosen, (part, one.name)),
+                missing if part.group else missing - one.traits,
             )
-            if rest is not None:
-                return [*(Allocation(one.name, *amount) for amount in part.amounts), *rest]
-        self._vain.add(_state(at, providers, used, missing))
+            if found is not None:
+                return found
+        self._vain.add(self._state(at, providers, used, missing))
         return None
 
+    def _is_alone(self, part: _Part) -> bool:
+        """Return whether a part gets a provider of its own: the policy is the flavor's."""
+        return self._isolated and bool(part.group) and not part.port
 
-def _state(
-    at: int, providers: tuple[FreeProvider, ...], used: frozenset[str], missing: frozenset[str]
-) -> Hashable:
-    kinds = ((one.traits, frozenset(one.stocks.items()), one.name in used) for one in providers)
-    return at, missing, frozenset(collections.Counter(kinds).items())
+    def _used(self, chosen: Iterable[_Choice]) -> frozenset[tuple[str, str]]:
+        """Return the choices that limit those of other parts, by port; "": those of isolation."""
+        return frozenset(
+            (part.port, name)
+            for part, name in chosen
+            if part.port in self._several or self._is_alone(part)
+        )
+
+    def _go_together(self, chosen: Iterable[_Choice]) -> bool:
+        """Return whether one provider of each port is the root of a subtree with its others."""
+        by_port: dict[str, list[str]] = {port: [] for port in self._several}
+        for part, name in chosen:
+            if part.port in self._several:
+                by_port[part.port].append(name)
+        return all(
+            any(all(self._is_below(name, root) for name in names) for root in names)
+            for names in by_port.values()
+        )
+
+    def _is_below(self, name: str, root: str) -> bool:
+        while name and name != root:
+            name = self._parents[name]
+        return name == root
+
+    def _state(
+        self,
+        at: int,
+        providers: tuple[FreeProvider, ...],
+        used: Collection[tuple[str, str]],
+        missing: frozenset[str],
+    ) -> Hashable:
+        names = {name for _, name in used}
+        if self._several:  # then it matters which providers are below which
+            stocks = tuple(frozenset(one.stocks.items()) for one in providers)
+            return at, missing, stocks, frozenset(used)
+        kinds = (
+            (one.traits, frozenset(one.stocks.items()), one.name in names) for one in providers
+        )
+        return at, missing, frozenset(collections.Counter(kinds).items())
 
 
 def _liking(part: _Part) -> Callable[[FreeProvider], tuple[bool, int]]:
