@@ -6,7 +6,7 @@ import numpy as np
 
 from roost.scheduler.columns import Columns, Floats
 from roost.scheduler.filters import ASK_AGAIN
-from roost.scheduler.filters.locality import labelled, labels_of
+from roost.scheduler.filters.locality import choices_of
 from roost.scheduler.request import Request, tried_hosts
 from roost.scheduler.weighers import Weigher
 
@@ -20,12 +20,12 @@ class LocalityWeigher(Weigher):
         return any(not each.hard for each in request.spec.locality)
 
     def key(self, request: Request) -> Hashable:
-        return labels_of(request, hard=False)
+        return choices_of(request, hard=False)
 
     def weigh(self, request: Request, hosts: Columns) -> Floats:
-        labels = labels_of(request, hard=False)
-        found = np.sum([labelled(hosts, label) for label in labels], axis=0)
-        weights: Floats = found / len(labels)
+        choices = choices_of(request, hard=False)
+        found = np.sum([one.met_by(hosts) for one in choices], axis=0)
+        weights: Floats = found / len(choices)
         return weights
 
 

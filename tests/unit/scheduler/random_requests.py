@@ -163,7 +163,7 @@ def some_request(seed, hosts):
         ),
         retry=chance.maybe(tried(("h2", None)), tried(("h3", "h3"))),
         locality=[
-            Locality(label=label, hard=chance.random() < 0.5)
+            Locality.of(label=label, hard=chance.random() < 0.5)
             for label in chance.some(["rack1", "rack2"])
         ],
         pci_requests=chance.some([a_pci_request()]),

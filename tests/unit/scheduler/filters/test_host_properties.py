@@ -24,7 +24,7 @@ def with_properties(**properties):
 
 
 def near(*labels, hard=True):
-    return a_request(locality=[Locality(label=label, hard=hard) for label in labels])
+    return a_request(locality=[Locality.of(label=label, hard=hard) for label in labels])
 
 
 def test_required_traits_must_be_there_and_forbidden_ones_must_not():
@@ -179,3 +179,24 @@ def test_hosts_must_measure_what_counts():
         "h3": "does not measure cpu",
     }
     assert not MetricsFilter().applies_to(a_request())
+
+
+def test_one_of_several_labels_is_enough():
+    rows = a_row("h1", labels=["net=a"]), a_row("h2", labels=["net=b"]), a_row("h3")
+    either = Locality.of(label="net=a", alternatives=["net=b"], hard=True)
+    refusals = refused(LocalityFilter(), a_request(locality=[either]), *rows)
+    assert refusals == {"h3": "not at net=a or net=b"}
+
+
+def test_a_host_without_a_label_of_that_key_may_be_let_pass():
+    rows = a_row("h1", labels=["net="]), a_row("h2", labels=["rack=a"]), a_row("h3"), a_row("h4")
+    other = an_aggregate("h4", labels="net=b")
+    known = Locality.of(label="net=a", hard=True, if_known=True)
+    refusals = refused(LocalityFilter(), a_request(locality=[known]), *rows, aggregates=[other])
+    assert refusals == dict.fromkeys(("h1", "h4"), "not at net=a")
+
+
+def test_every_host_has_its_host_and_zone_as_labels():
+    rows = a_row("h1", availability_zone="az1"), a_row("h2", availability_zone="az2")
+    assert refused(LocalityFilter(), near("zone=az1"), *rows) == {"h2": "not at zone=az1"}
+    assert refused(LocalityFilter(), near("host=h2"), *rows) == {"h1": "not at host=h2"}

@@ -97,9 +97,9 @@ def test_the_cell_of_an_instance_that_is_placed_is_better():
 def test_hosts_at_the_places_that_are_liked_weigh_more():
     request = a_request(
         locality=[
-            Locality(label="rack1", hard=False),
-            Locality(label="ceph", hard=False),
-            Locality(label="must", hard=True),
+            Locality.of(label="rack1", hard=False),
+            Locality.of(label="ceph", hard=False),
+            Locality.of(label="must", hard=True),
         ]
     )
     rows = a_row("h1", labels=["rack1"]), a_row("h2", labels=["ceph", "rack1"]), a_row("h3")
