@@ -298,7 +298,7 @@ def release_claim(build: Build) -> None:
 def network(build: Build) -> None:
     if not build.instance.networks:
         return
-    allocate = functools.partial(build.host.networks.allocate, build.context, build.instance)
+    allocate = functools.partial(build.host.allocate_networks, build.context, build.instance)
     try:
         build.network_info = _retry(build, "networks", allocate)
     except exception.Conflict as error:

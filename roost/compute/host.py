@@ -14,9 +14,11 @@ from roost.compute.config_drive import ConfigDrives
 from roost.compute.image_cache import ImageCache
 from roost.compute.leases import LeaseKeeper, RetryPolicy
 from roost.compute.network.driver import NetworkDriver, PlugsGuests
+from roost.compute.port_resources import assign_providers
 from roost.compute.resource_tracker import ResourceTracker
 from roost.compute.virt.cold_migration import MovesGuests
 from roost.compute.virt.driver import VirtDriver
+from roost.context import RequestContext
 from roost.image.driver import ImageStore
 from roost.objects import Instance, NetworkInfo
 from roost.rpc.cell_conductor import CellConductor
@@ -39,6 +41,15 @@ class Host:
     leases: LeaseKeeper
     patience: RetryPolicy = dataclasses.field(default_factory=RetryPolicy)
     stopping: threading.Event = dataclasses.field(default_factory=threading.Event)
+
+    def allocate_networks(self, context: RequestContext, instance: Instance) -> NetworkInfo:
+        """Allocate the interfaces of an instance that has a claim here, bound to this host.
+
+        :raises roost.exception.Conflict: when its build is no longer wanted
+        :raises roost.exception.BuildFailed: when they cannot be allocated
+        """
+        assign_providers(instance, self.tracker.resources)
+        return self.networks.allocate(context, instance)
 
     def plug(self, instance: Instance, info: NetworkInfo) -> NetworkInfo:
         """Plug a guest's interfaces and return them as plugged; may be repeated."""

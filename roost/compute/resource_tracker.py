@@ -44,7 +44,14 @@ from roost.compute.host_report import (
     share_of,
 )
 from roost.compute.virt.capabilities import traits_of
-from roost.compute.virt.driver import GuestPlacement, Load, MeasuresHost, ReportsLoad, VirtDriver
+from roost.compute.virt.driver import (
+    GuestPlacement,
+    HostResources,
+    Load,
+    MeasuresHost,
+    ReportsLoad,
+    VirtDriver,
+)
 from roost.objects import HostReport, Instance, Selection
 
 LOG = logging.getLogger(__name__)
@@ -108,6 +115,10 @@ class ResourceTracker:
             shares = {uuid: entry.share for uuid, entry in self._entries.items()}
         return {uuid: share for uuid, share in shares.items() if share != NOTHING}
 
+    def resources(self) -> HostResources:
+        """Return what the host has, by its driver and its collectors."""
+        return self.collectors.added_to(self._driver.resources())
+
     def locate(self, *, cell_uuid: str) -> None:
         """Note which cell this host is in."""
         if cell_uuid != self._cell_uuid:
@@ -162,7 +173,7 @@ class ResourceTracker:
         :raises roost.exception.NoCapacity: with ``resource``, ``asked`` and ``free`` as details
         """
         wanted = share_of(instance, GuestPlacement.of(selection or instance))
-        has = self.collectors.added_to(self._driver.resources())
+        has = self.resources()
         limit = most(
             has,
             reserved=self._settings.reserved,
@@ -271,7 +282,7 @@ class ResourceTracker:
         return compose(
             self._contents(),
             settings=self._settings,
-            has=self.collectors.added_to(self._driver.resources()),
+            has=self.resources(),
             able=traits_of(self._driver),
             metrics={**self._metrics(), **self.collectors.metrics()},
             load=self._load(),

@@ -22,6 +22,7 @@ from roost.objects import Instance, NetworkInfo, NetworkRequest, Vif, VifAddress
 LOG = logging.getLogger(__name__)
 OWNER: Final = "compute:"
 _MARK: Final = "roost"
+_ALLOCATION: Final = "allocation"
 _UNBINDABLE: Final = ("unbound", "binding_failed")
 _ACTIVE: Final = "ACTIVE"
 _DNS: Final = "dns-integration"
@@ -76,7 +77,7 @@ class NeutronPorts:
         held = {mark(port)["position"]: port for port in reversed(self.held(instance.uuid))}
         for position, request in enumerate(requests):
             if position in held:
-                held[position] = self._rebind(held[position], host)
+                held[position] = self._rebind(held[position], request, host)
             else:
                 said = {"position": position, "tag": request.tag}
                 held[position] = self.take(instance, request, host=host, zone=zone, said=said)
@@ -114,7 +115,11 @@ class NeutronPorts:
         :param if_revision: release it only at this revision
         :raises Changed: when it has another revision
         """
-        profile = {name: value for name, value in port.binding_profile.items() if name != _MARK}
+        profile = {
+            name: value
+            for name, value in port.binding_profile.items()
+            if name not in (_MARK, _ALLOCATION)
+        }
         swap = {} if if_revision is None else {"if_revision": if_revision}
         try:
             with translated_errors():
@@ -162,10 +167,13 @@ class NeutronPorts:
         except exception.NotFound:
             return []
 
-    def _rebind(self, port: Any, host: str) -> Any:
+    def _rebind(self, port: Any, request: NetworkRequest, host: str) -> Any:
         if port.binding_host_id != host or port.binding_vif_type in _UNBINDABLE:
+            changes: dict[str, Any] = {"binding_host_id": host}
+            if request.resources:
+                changes["binding_profile"] = {**port.binding_profile, **_allocation(request)}
             with translated_errors():
-                port = self._connect().update_port(port.id, binding_host_id=host)
+                port = self._connect().update_port(port.id, **changes)
         return _bound(port, host)
 
     def _make(
@@ -189,7 +197,14 @@ class NeutronPorts:
         if request.security_groups:
             asked["security_groups"] = list(request.security_groups)
         with translated_errors():
-            return self._connect().create_port(**asked)
+            port = self._connect().create_port(**asked)
+            if port.resource_request:
+                self._connect().delete_port(port.id, ignore_missing=True)
+                raise exception.Invalid(
+                    f"Network {request.network_id} has a policy by which its ports need resources"
+                    " of their host: create a port, and the server with that."
+                )
+        return port
 
     def _take_given(
         self,
@@ -206,6 +221,7 @@ class NeutronPorts:
         if port.device_id not in ("", None, instance.uuid):
             raise exception.Conflict(f"Port {port.id} is still in use.")
         profile = {**(port.binding_profile or {}), _MARK: {**said, "made": False}}
+        profile |= _allocation(request)
         changes = _binding(instance, host=host, zone=zone, profile=profile)
         with translated_errors():
             return self._connect().update_port(
@@ -223,6 +239,16 @@ def mark(port: Any) -> dict[str, Any]:
     """Return our mark of a port; empty for other ports."""
     noted: dict[str, Any] = (port.binding_profile or {}).get(_MARK) or {}
     return noted
+
+
+def _allocation(request: NetworkRequest) -> dict[str, Any]:
+    """Return what a binding profile says of the providers that a port has something of.
+
+    Neutron wants them by group; the provider alone if the port names no groups.
+    """
+    by_group = {one.group_id: one.provider_uuid for one in request.resources}
+    alone = by_group.get(str(request.port_id))
+    return {_ALLOCATION: alone or by_group} if by_group else {}
 
 
 def is_active(port: Any) -> bool:

@@ -104,7 +104,7 @@ def a_question(policy: str):
         },
         group=a_group(policy=policy),
         retry=tried(("h000003", None)),
-        locality=[Locality(label=f"rack{number}", hard=number == 1) for number in range(3)],
+        locality=[Locality.of(label=f"rack{number}", hard=number == 1) for number in range(3)],
         pci_requests=[a_pci_request()],
     )
 

@@ -23,16 +23,20 @@ class Record(types.SimpleNamespace):
 
 class FakeNetwork:
     """``unbindable`` are hosts, ``slow`` networks whose ports do not work, ``strict`` those where
-    nobody chooses addresses; ``trouble`` is raised by the next call.
+    nobody chooses addresses; ``trouble`` is raised by the next calls, where it is not None.
     """
 
     def __init__(self):
-        self.all = {kind: [] for kind in ("network", "subnet", "port", "group", "rule", "ip")}
+        self.all = {
+            kind: []
+            for kind in ("network", "subnet", "port", "group", "rule", "ip", "segment", "agent")
+        }
         self.unbindable, self.slow, self.strict = set(), set(), set()
         self.limit = -1
         self.aliases = ["dns-integration", "port-security"]
         self.topology = None
         self.trouble = []
+        self.resource_requests = {}  # of ports of a network
         self.calls = []
 
     def __call__(self):
@@ -40,15 +44,18 @@ class FakeNetwork:
 
     def _strike(self, name):
         self.calls.append(name)
-        if self.trouble:
-            raise self.trouble.pop(0)
+        trouble = self.trouble.pop(0) if self.trouble else None
+        if trouble is not None:
+            raise trouble
 
     def a_network(self, name="private", *, cidr="10.0.0.0/24", **values):
         subnet = self._add("subnet", name=name, network_id=None, cidr=cidr, gateway_ip="10.0.0.1")
+        subnet.segment_id = None
         subnet.dns_nameservers, subnet.is_dhcp_enabled = ["10.0.0.53"], False
         subnet.host_routes = [{"destination": "10.1.0.0/16", "nexthop": "10.0.0.9"}]
         shown = {"subnet_ids": [subnet.id], "is_shared": False, "is_router_external": False}
         shown["is_port_security_enabled"] = True
+        shown |= {"provider_physical_network": None, "segments": None}
         made = self._add(
             "network", name=name, mtu=1450, **{"project_id": "project", **shown, **values}
         )
@@ -184,6 +191,15 @@ class FakeNetwork:
     def get_network(self, identity):
         return self._get("network", identity)
 
+    def get_subnet(self, identity):
+        return self._get("subnet", identity)
+
+    def get_segment(self, identity):
+        return self._get("segment", identity)
+
+    def agents(self, *, host):
+        return self._list("agent", {"host": host})
+
     def get_port(self, identity):
         return Record(**vars(self._get("port", identity)))
 
@@ -219,6 +235,9 @@ class FakeNetwork:
             "ip_allocation": "immediate",
             "is_port_security_enabled": network.is_port_security_enabled,
             "security_groups": [],
+            "qos_policy_id": None,
+            "qos_network_policy_id": None,
+            "resource_request": self.resource_requests.get(network.id),
             "mac_address": f"fa:16:3e:00:00:{len(self.all['port']):02x}",
         }
         made = self._add("port", fixed_ips=[address], **{**defaults, **values})

@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 from oslo_config import cfg
 
 from roost import exception
+from roost.api.networking import neutron_needs as needs
 from roost.api.networking import neutron_ports as ports
 from roost.api.networking.neutron_groups import NeutronGroups, check_filtered
 from roost.api.networking.neutron_proxies import NeutronProxies
@@ -18,6 +19,7 @@ from roost.security_groups import Group
 
 LOG = logging.getLogger(__name__)
 _AUTO: Final = "auto"
+_RESOURCES: Final = 72  # the microversion since which ports with a resource request are served
 CHECKED: Final = "Made by Compute to check an address; not needed any more."
 
 
@@ -56,7 +58,12 @@ class NeutronNetworking:
         given = [nic["port"] for nic in nics if nic.get("port")]
         if len(set(given)) != len(given):
             raise exception.Invalid("A port is named twice.")
-        made = [_request(network, call, nic, groups=groups, alone=most == 1) for nic in nics]
+        made = [self._request(network, call, nic, groups=groups, alone=most == 1) for nic in nics]
+        if any(request.resources for request in made) and call.version < _RESOURCES:
+            raise exception.Invalid(
+                "Creating servers with ports having resource requests, like a port with a QoS"
+                f" minimum bandwidth policy, is not supported until microversion 2.{_RESOURCES}."
+            )
         new = sum(request.port_id is None for request in made)
         ports.check_quota(network, call.project_id, asked=new * least)
         return made
@@ -84,7 +91,14 @@ class NeutronNetworking:
                 raise exception.Invalid("No networks defined: there is none to attach.")
         for address in asked.get("fixed_ips", []):
             nic["fixed_ip"] = address["ip_address"]
-        return _request(network, call, nic, alone=True, missing=exception.NotFound)
+        request = self._request(network, call, nic, alone=True, missing=exception.NotFound)
+        if request.resources:
+            raise exception.Invalid(
+                f"Attaching interfaces with QoS policy is not supported for instance"
+                f" {instance.uuid}: port {request.port_id} needs resources of the host, which are"
+                " claimed when a server is created."
+            )
+        return request
 
     def give_back(
         self, session: Session, instance_uuid: str, *, port_id: str | None, network_id: str | None
@@ -92,8 +106,32 @@ class NeutronNetworking:
         """Record nothing: Neutron does."""
 
     def locality(self, requests: Sequence[NetworkRequest]) -> list[Locality]:
-        """Return nothing: Neutron decides which hosts reach a network when a port is bound."""
-        return []
+        return needs.locality_of(requests, self._neutron.ours)
+
+    def _request(
+        self,
+        network: Any,
+        call: Call,
+        nic: dict[str, Any],
+        *,
+        alone: bool,
+        groups: Sequence[Group] = (),
+        missing: type[exception.RoostError] = exception.Invalid,
+    ) -> NetworkRequest:
+        """Validate one interface; ``missing`` is raised for a missing network or port.
+
+        :param groups: of a new port; existing ports keep theirs
+        """
+        if nic.get("port"):
+            port = _port(network, nic, alone=alone, missing=missing)
+            return NetworkRequest.of(
+                network_id=port.network_id,
+                fixed_ip=None,
+                port_id=port.id,
+                tag=nic.get("tag"),
+                resources=needs.resources_of(port, self._neutron.ours),
+            )
+        return _new_port(network, call, nic, alone=alone, groups=groups, missing=missing)
 
 
 def _any(network: Any, call: Call, *, make: bool) -> str | None:
@@ -125,30 +163,27 @@ def _made_for(network: Any, project: str) -> str:
         ) from error
 
 
-def _request(
+def _port(
+    network: Any, nic: dict[str, Any], *, alone: bool, missing: type[exception.RoostError]
+) -> Any:
+    if nic.get("fixed_ip") is not None:
+        raise exception.Invalid(
+            f"Specified Fixed IP '{nic['fixed_ip']}' cannot be used with port '{nic['port']}': the"
+            " two cannot be specified together."
+        )
+    return ports.given(network, nic["port"], alone=alone, missing=missing)
+
+
+def _new_port(
     network: Any,
     call: Call,
     nic: dict[str, Any],
     *,
     alone: bool,
-    groups: Sequence[Group] = (),
-    missing: type[exception.RoostError] = exception.Invalid,
+    groups: Sequence[Group],
+    missing: type[exception.RoostError],
 ) -> NetworkRequest:
-    """Validate one interface; ``missing`` is raised for a missing network or port.
-
-    :param groups: of a new port; existing ports keep theirs
-    """
-    address, tag = nic.get("fixed_ip"), nic.get("tag")
-    if nic.get("port"):
-        if address is not None:
-            raise exception.Invalid(
-                f"Specified Fixed IP '{address}' cannot be used with port '{nic['port']}': the two"
-                " cannot be specified together."
-            )
-        port = ports.given(network, nic["port"], alone=alone, missing=missing)
-        return NetworkRequest.of(
-            network_id=port.network_id, fixed_ip=None, port_id=port.id, tag=tag
-        )
+    address = nic.get("fixed_ip")
     if "uuid" not in nic:
         raise exception.Invalid("Bad networks format: missing 'uuid'")
     found = _network(network, call, nic["uuid"], missing)
@@ -160,7 +195,7 @@ def _request(
         network_id=found.id,
         fixed_ip=address,
         port_id=None,
-        tag=tag,
+        tag=nic.get("tag"),
         security_groups=[group.id for group in groups],
     )
 

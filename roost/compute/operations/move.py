@@ -186,7 +186,7 @@ def _bind(operation: HostOperation, instance: Instance) -> NetworkInfo:
     """Bind the ports of the instance to this host; retry, because a conductor may die meanwhile."""
     host, info = operation.host, instance.network_info or NetworkInfo.of(vifs=[])
     if instance.networks or info.vifs:
-        allocate = functools.partial(host.networks.allocate, operation.context, instance)
+        allocate = functools.partial(host.allocate_networks, operation.context, instance)
         info = host.patience.retry(f"{operation}: networks", allocate, stopping=host.stopping)
     operation.network_info = info
     return info

@@ -21,7 +21,9 @@ def neutron():
 
 @pytest.fixture
 def ask(world, neutron):
-    networking = NeutronNetworking(types.SimpleNamespace(of_user=lambda _context: neutron))
+    networking = NeutronNetworking(
+        types.SimpleNamespace(of_user=lambda _context: neutron, ours=neutron)
+    )
     client = Client(make_app(dataclasses.replace(world.parts, networking=networking)))
 
     def ask(method, path, body=None, *, version="2.35"):

@@ -18,15 +18,19 @@ def neutron():
 
 @pytest.fixture
 def networking(neutron):
-    return NeutronNetworking(types.SimpleNamespace(of_user=lambda _context: neutron()))
+    return NeutronNetworking(
+        types.SimpleNamespace(of_user=lambda _context: neutron(), ours=neutron)
+    )
 
 
 @pytest.fixture
 def ask(networking):
     """Judge the networks of a create."""
 
-    def ask(networks=None, *, most=1, least=None, admin=False, groups=(), **asked):
-        call = types.SimpleNamespace(context=a_context(is_admin=admin), project_id="project")
+    def ask(networks=None, *, most=1, least=None, admin=False, groups=(), version=104, **asked):
+        call = types.SimpleNamespace(
+            context=a_context(is_admin=admin), project_id="project", version=version
+        )
         body = {"networks": networks, **asked} if networks is not None else asked
         return networking.requests(call, body, groups=groups, least=least or most, most=most)
 
@@ -225,3 +229,92 @@ def test_a_neutron_that_does_not_answer_is_unavailable(neutron, ask):
     neutron.trouble = [failure(503)]
     with pytest.raises(exception.Unavailable):
         ask([{"uuid": a_uuid()}])
+
+
+EGRESS = "NET_BW_EGR_KILOBIT_PER_SEC"
+NEEDS = {"resources": {EGRESS: 1000}, "required": ["CUSTOM_PHYSNET_A"]}
+
+
+@pytest.fixture
+def choosy(neutron):
+    """A port that needs something of its host."""
+    port = neutron.create_port(network_id=neutron.a_network().id)
+    groups = {"request_groups": [{"id": "g1", **NEEDS}], "same_subtree": ["g1"]}
+    neutron.update_port(port.id, qos_policy_id=a_uuid(), resource_request=groups)
+    return neutron.get_port(port.id)
+
+
+def test_a_port_says_what_it_needs_of_its_host_by_group(neutron, ask, choosy):
+    ((one,),) = (request.resources for request in ask([{"port": choosy.id}]))
+    assert (one.group_id, one.port_id, one.amounts, one.required) == (
+        *("g1", choosy.id, {EGRESS: 1000}, ["CUSTOM_PHYSNET_A"]),
+    )
+    neutron.update_port(choosy.id, resource_request=NEEDS)
+    ((one,),) = (request.resources for request in ask([{"port": choosy.id}]))
+    assert (one.group_id, one.amounts) == (choosy.id, {EGRESS: 1000})
+
+
+def test_such_a_port_is_refused_by_old_versions_and_for_servers_that_are_there(ask, attach, choosy):
+    with pytest.raises(exception.Invalid, match=r"not supported until microversion 2\.72"):
+        ask([{"port": choosy.id}], version=71)
+    with pytest.raises(exception.Invalid, match="claimed when a server is created"):
+        attach(port_id=choosy.id)
+
+
+def test_what_a_port_needs_is_not_guessed(neutron, ask, choosy):
+    neutron.trouble = [None, failure(503)]
+    with pytest.raises(exception.Unavailable):
+        ask([{"port": choosy.id}])
+
+
+PHYSICAL = "provider:physical_network"
+
+
+@pytest.fixture
+def near(networking, ask):
+    """Return the labels that hosts of a create must have, and those that they should have."""
+
+    def near(*nics):
+        found = networking.locality(ask([*nics]))
+        hard, soft = ([one for one in found if one.hard is hard] for hard in (True, False))
+        assert all(one.if_known for one in hard)
+        return [[one.label, *one.alternatives] for one in hard], [one.label for one in soft]
+
+    return near
+
+
+def test_hosts_must_have_the_physical_networks_of_a_server(neutron, near):
+    flat = [neutron.a_network(f"n{one}", provider_physical_network=one) for one in "ab"]
+    tunnel = neutron.a_network("t")
+    nics = [{"uuid": one.id} for one in (*flat, flat[0], tunnel)]
+    assert near(*nics) == ([["physical_network=a"], ["physical_network=b"]], [])
+
+
+@pytest.fixture
+def routed(neutron):
+    """A network of two segments, the second one of the physical network b."""
+    network = neutron.a_network(segments=[{PHYSICAL: one} for one in "ab"])
+    segment = neutron._add("segment", physical_network="b")
+    neutron.all["subnet"][0].segment_id = segment.id
+    return network
+
+
+def test_of_a_routed_network_any_segment_will_do_until_there_is_an_address(neutron, near, routed):
+    assert near({"uuid": routed.id}) == ([["physical_network=a", "physical_network=b"]], [])
+    fixed = {"uuid": routed.id, "fixed_ip": "10.0.0.9"}
+    assert near(fixed) == ([["physical_network=b"]], [])
+    port = neutron.create_port(network_id=routed.id)
+    assert near({"port": port.id}) == ([["physical_network=b"]], [])
+    neutron.update_port(port.id, fixed_ips=[], ip_allocation="deferred")
+    assert near({"port": port.id}) == ([["physical_network=a", "physical_network=b"]], [])
+
+
+def test_a_port_that_is_bound_to_a_host_prefers_it(neutron, near):
+    port = neutron.create_port(network_id=neutron.a_network().id, binding_host_id="h7")
+    assert near({"port": port.id}) == ([], ["host=h7"])
+
+
+def test_without_an_answer_of_neutron_binding_decides(neutron, networking, ask):
+    requests = ask([{"uuid": neutron.a_network(provider_physical_network="a").id}])
+    neutron.trouble = [failure(503)]
+    assert networking.locality(requests) == []

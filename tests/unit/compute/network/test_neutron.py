@@ -8,12 +8,13 @@ from roost import exception, states
 from roost.compute.network.neutron import NeutronDriver, PortWait
 from roost.compute.network.vifs import Vifs
 from roost.external.neutron_ports import NeutronPorts
-from roost.objects import ExternalEvent, NetworkRequest, network
+from roost.objects import ExternalEvent, NetworkRequest, PortResources, network
 from tests.builders import a_context, a_uuid, an_instance
 from tests.fakes.cell_conductor import FakeCellConductor
 from tests.fakes.kernel import FakeKernel
 from tests.fakes.neutron import FakeNetwork, failure
 
+GROUP = "aaaaaaaa-0000-4000-8000-000000000009"
 FINAL = [
     failure(400),
     failure(403),
@@ -357,3 +358,42 @@ def test_a_port_that_cannot_be_plugged_is_not_attached(neutron, plugging, kernel
     with pytest.raises(exception.BuildFailed, match="no such luck"):
         attach(plugging, instance, a_uuid(), network_id=neutron.a_network().id)
     assert {*kernel.links} == taps(neutron) == before
+
+
+def needing(port_id, provider_uuid, *, group=GROUP):
+    needs = PortResources.of(
+        group_id=group or port_id, port_id=port_id, amounts={}, provider_uuid=provider_uuid
+    )
+    return wanted({"port_id": port_id, "resources": [needs]})
+
+
+def test_a_port_is_bound_with_the_providers_of_what_it_has(neutron, conductor):
+    port, first, second = given(neutron, binding_profile={"theirs": 1}), a_uuid(), a_uuid()
+    instance = needing(port.id, first)
+    conductor.instances[instance.uuid] = instance
+    a_driver(neutron, conductor).allocate(a_context(), instance)
+    assert neutron.get_port(port.id).binding_profile["allocation"] == {GROUP: first}
+    instance.networks[0].resources[0].provider_uuid = second
+    instance.host, instance.task_state = "h2", None
+    a_driver(neutron, conductor, host="h2").allocate(a_context(), instance)
+    bound = neutron.get_port(port.id)
+    assert (bound.binding_host_id, bound.binding_profile["allocation"]) == ("h2", {GROUP: second})
+    a_driver(neutron, conductor, host="h2").free(a_context(), instance)
+    assert neutron.get_port(port.id).binding_profile == {"theirs": 1}
+
+
+def test_a_port_without_groups_is_bound_with_its_one_provider(neutron, conductor):
+    port, provider = given(neutron), a_uuid()
+    instance = needing(port.id, provider, group=None)
+    conductor.instances[instance.uuid] = instance
+    a_driver(neutron, conductor).allocate(a_context(), instance)
+    assert neutron.get_port(port.id).binding_profile["allocation"] == provider
+
+
+def test_no_port_is_made_that_needs_what_nobody_has_claimed(neutron, driver, instance):
+    (request,) = instance.networks
+    neutron.resource_requests[request.network_id] = {"request_groups": [{}]}
+    with pytest.raises(exception.BuildFailed, match="create a port") as failed:
+        driver.allocate(a_context(), instance)
+    assert not failed.value.reschedulable
+    assert ports(neutron) == []
