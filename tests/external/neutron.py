@@ -4,7 +4,10 @@ With a Keystone it believes whom that knows, else everybody is its administrator
 see ``roost.rig.openstack.mechanism``.
 """
 
+import datetime
 import json
+import sqlite3
+import uuid
 
 import requests
 
@@ -16,6 +19,18 @@ from tests.external.process import Process
 _POLICY = """\
 "create_port:binding:profile": "@"
 "update_port:binding:profile": "@"
+"""
+# Quality of service, and the driver of agents beside that of the rig: agents are rows only.
+_QUALITY = """
+[DEFAULT]
+service_plugins = router,auto_allocate,qos
+agent_down_time = 2147483
+[ml2]
+type_drivers = local,flat
+mechanism_drivers = any_host,openvswitch
+extension_drivers = port_security,qos
+[ml2_type_flat]
+flat_networks = *
 """
 SLOW = "slow"  # how the names of networks begin whose ports do not work until somebody says so
 
@@ -41,6 +56,8 @@ class Neutron(Process):
             compute=keystone.credentials(NEUTRON) if keystone else nobody,
         )
         (folder / "policy.yaml").write_text("" if keystone else _POLICY)
+        with (folder / "neutron.conf").open("a") as options:
+            options.write(_QUALITY)
         self.bind_all_but()
         super().__init__(installed, NEUTRON, port, folder)
 
@@ -56,10 +73,36 @@ class Neutron(Process):
         faults = {"unbindable": hosts, "slow": [SLOW]}
         (self._folder / "faults.json").write_text(json.dumps(faults))
 
-    def make(self, kind, **values):
-        """Make a thing, and return it as Neutron shows it."""
+    def add_agent(self, host, **settings):
+        """Let Neutron know an agent of Open vSwitch on a host, as if it had reported."""
+        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+        values = {
+            "id": str(uuid.uuid4()),
+            "agent_type": "Open vSwitch agent",
+            "binary": "neutron-openvswitch-agent",
+            "topic": "N/A",
+            "host": host,
+            **dict.fromkeys(("created_at", "started_at", "heartbeat_timestamp"), now),
+            "configurations": json.dumps(settings),
+        }
+        columns, marks = ", ".join(values), ", ".join("?" * len(values))
+        with sqlite3.connect(self._folder / "neutron.sqlite", timeout=60) as database:
+            database.execute(f"INSERT INTO agents ({columns}) VALUES ({marks})", [*values.values()])
+
+    def minimum_bandwidth(self, kbps, *, packets=None):
+        """Make a policy of so much egress bandwidth and packets (kpps), and return its id."""
+        policy = self.make("policy", at="qos/policies", name="quality", project_id="admin")["id"]
+        rules = {"minimum_bandwidth_rule": {"min_kbps": kbps, "direction": "egress"}}
+        if packets:
+            rules["minimum_packet_rate_rule"] = {"min_kpps": packets, "direction": "any"}
+        for kind, values in rules.items():
+            self.make(kind, at=f"qos/policies/{policy}/{kind}s", **values)
+        return policy
+
+    def make(self, kind, *, at=None, **values):
+        """Make a thing, and return it as Neutron shows it; ``at`` is its path, if not its name."""
         name = kind.replace("-", "_")
-        answer = self._ask("POST", f"{kind}s", json={name: values})
+        answer = self._ask("POST", at or f"{kind}s", json={name: values})
         assert answer.status_code == 201, answer.text
         return answer.json()[name]
 

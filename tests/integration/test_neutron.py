@@ -15,6 +15,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:The _compute_attributes method"),
 ]
 PATIENCE = 5  # seconds that a build waits for its ports
+HOSTS = ("cell1-host1", "cell1-host2")
+PHYSICAL = ("physnet1", "physnet2")  # one on each host
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +24,7 @@ def neutron_and_rig(openstack_packages, tmp_path_factory):
     port = free_port()
     overrides = {
         "network": {"driver": "neutron"},
+        "compute": {"collectors": ["neutron_agents"]},
         "neutron": {
             "auth_type": "none",
             "endpoint": f"http://127.0.0.1:{port}",
@@ -32,6 +35,13 @@ def neutron_and_rig(openstack_packages, tmp_path_factory):
     rig = EmbeddedRig(tmp_path_factory.mktemp("rig"), cells=1, hosts=2, overrides=overrides)
     folder = tmp_path_factory.mktemp("neutron")
     with Neutron(openstack_packages, folder, port=port, compute=rig.endpoint) as neutron:
+        for host, network in zip(HOSTS, PHYSICAL, strict=True):
+            neutron.add_agent(
+                host,
+                bridge_mappings={network: "br-ex"},
+                resource_provider_bandwidths={"br-ex": {"egress": 1000, "ingress": 1000}},
+                resource_provider_packet_processing_without_direction={host: 100},
+            )
         rig.start()
         yield neutron, rig
         rig.stop()
@@ -277,3 +287,60 @@ def test_networks_and_addresses_in_the_words_of_compute_are_neutrons(
         lambda: [one["addr"] for one in cloud.show(server)["addresses"]["private"]] == left,
         "that the first is gone",
     )
+
+
+@pytest.fixture(scope="module")
+def flat(neutron_and_rig):
+    """A network on what only the second host has."""
+    return a_flat_network(neutron_and_rig[0], "flat", PHYSICAL[1], cidr="10.12.0.0/24")
+
+
+def a_flat_network(neutron, name, physical, **values):
+    where = {"provider:network_type": "flat", "provider:physical_network": physical}
+    return neutron.network(name, **where, **values)
+
+
+def create(cloud, *nics):
+    """Ask for a server as ports with a resource request need it, and return its id."""
+    body = {"name": "server", "flavorRef": cloud.flavor, "imageRef": cloud.image}
+    answer = requests.post(
+        f"{cloud.client.endpoint}/servers",
+        json={"server": {**body, "networks": list(nics)}},
+        headers={"OpenStack-API-Version": "compute 2.90"},
+        timeout=60,
+    )
+    assert answer.status_code == 202, answer.text
+    return answer.json()["server"]["id"]
+
+
+def test_what_a_port_needs_is_claimed_and_neutron_binds_it_by_that(cloud, neutron, flat):
+    policy = neutron.minimum_bandwidth(600, packets=10)
+    port, other = (
+        neutron.make("port", network_id=flat, project_id="admin", qos_policy_id=policy)["id"]
+        for _ in range(2)
+    )
+    server_id = create(cloud, {"port": port})
+    wait_until(lambda: neutron.show("port", port)["binding:host_id"], "that the port is bound")
+    tell(cloud, "network-vif-plugged", server_id, port, status="completed")  # as its agent would
+    (server,) = cloud.wait([server_id], "ACTIVE")
+    assert server["OS-EXT-SRV-ATTR:host"] == HOSTS[1]
+    bound = neutron.show("port", port)
+    assert bound["binding:vif_type"] == "ovs"  # by the driver whose agent has the bandwidth
+    groups = {one["id"] for one in bound["resource_request"]["request_groups"]}
+    assert {*bound["binding:profile"]["allocation"]} == groups
+    assert cloud.claims()[server_id]["allocations"] == {
+        "neutron-openvswitch-agent": {"NET_PACKET_RATE_KILOPACKET_PER_SEC": 10},
+        "neutron-openvswitch-agent:br-ex": {"NET_BW_EGR_KILOBIT_PER_SEC": 600},
+    }
+    (failed,) = cloud.wait([create(cloud, {"port": other})], "ERROR")
+    assert "not enough NET_BW_EGR_KILOBIT_PER_SEC" in failed["fault"]["message"]
+    cloud.delete_all()
+    assert neutron.show("port", port)["binding:profile"] == {}
+    neutron.delete("port", port)
+    neutron.delete("port", other)
+
+
+def test_a_server_is_only_where_its_physical_network_is(cloud, neutron):
+    network = a_flat_network(neutron, "far", "physnet3", cidr="10.13.0.0/24")
+    (failed,) = cloud.wait([create(cloud, {"uuid": network})], "ERROR")
+    assert "not at physical_network=physnet3" in failed["fault"]["message"]
