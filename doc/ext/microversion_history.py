@@ -149,7 +149,7 @@ HISTORY: Final = (
     MicroversionChange(69, "Servers of an unavailable cell are shown with partial data."),
     MicroversionChange(70, "Interfaces and volumes show their tags.", _INTERFACES),
     MicroversionChange(71, "Servers show their server group in GET, PUT and rebuild."),
-    MicroversionChange(72, "Ports with bandwidth.", "feature ports with resource requests"),
+    MicroversionChange(72, "Ports with bandwidth."),
     MicroversionChange(73, "Locks have a reason, and are filtered and sorted by."),
     MicroversionChange(74, "The host of a new server may be named without its zone."),
     MicroversionChange(75, "Unknown names are refused; PUT answers like GET; swap is 0."),

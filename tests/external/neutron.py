@@ -23,7 +23,7 @@ _POLICY = """\
 # Quality of service, and the driver of agents beside that of the rig: agents are rows only.
 _QUALITY = """
 [DEFAULT]
-service_plugins = router,auto_allocate,qos
+service_plugins = router,auto_allocate,qos,segments
 agent_down_time = 2147483
 [ml2]
 type_drivers = local,flat
@@ -88,6 +88,31 @@ class Neutron(Process):
         columns, marks = ", ".join(values), ", ".join("?" * len(values))
         with sqlite3.connect(self._folder / "neutron.sqlite", timeout=60) as database:
             database.execute(f"INSERT INTO agents ({columns}) VALUES ({marks})", [*values.values()])
+
+    def routed_network(self, name, *physical_networks):
+        """Make a network with a flat segment and a subnet (10.20.N.0/24) per physical network.
+
+        Neutron finds their hosts by the mappings of agents.
+        """
+        network = None
+        for number, physical in enumerate(physical_networks):
+            where = {"network_type": "flat", "physical_network": physical}
+            if network is None:
+                provider = {f"provider:{key}": value for key, value in where.items()}
+                network = self.make("network", name=name, project_id="admin", **provider)["id"]
+                (segment,) = self.list("segment", network_id=network)
+            else:
+                segment = self.make("segment", network_id=network, **where)
+            self.make(
+                "subnet",
+                network_id=network,
+                segment_id=segment["id"],
+                project_id="admin",
+                ip_version=4,
+                cidr=f"10.20.{number}.0/24",
+                enable_dhcp=False,
+            )
+        return network
 
     def minimum_bandwidth(self, kbps, *, packets=None):
         """Make a policy of so much egress bandwidth and packets (kpps), and return its id."""

@@ -101,3 +101,13 @@ def test_hosts_and_claims_are_as_they_are(cloud, manage):
     assert hosts[server[HOST]]["memory_mb_used"] == 512
     (claim,) = manage("placement", "claims", "--host", server[HOST], "--json").json
     assert (claim["instance_uuid"], claim["host"]) == (server["id"], server[HOST])
+
+
+def test_hosts_may_be_wanted_by_labels(cloud, manage):
+    first, *others = cloud.plan.all_hosts
+    question = ("placement", "explain", "--flavor", "m1.tiny", "--json")
+    for how in (("--label", f"host={first}"), ("--prefer", f"host={first}")):
+        (place,) = manage(*question, *how).json["chosen"]
+        assert place["host"] == first
+    told = manage(*question, "--label", "pool=fast", code=1).json["sentence"]
+    assert told == f"No valid host was found. {len(others) + 1} hosts: not at pool=fast"

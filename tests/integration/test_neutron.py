@@ -38,7 +38,7 @@ def neutron_and_rig(openstack_packages, tmp_path_factory):
         for host, network in zip(HOSTS, PHYSICAL, strict=True):
             neutron.add_agent(
                 host,
-                bridge_mappings={network: "br-ex"},
+                bridge_mappings={network: "br-ex", f"{network}-routed": "br-routed"},
                 resource_provider_bandwidths={"br-ex": {"egress": 1000, "ingress": 1000}},
                 resource_provider_packet_processing_without_direction={host: 100},
             )
@@ -344,3 +344,12 @@ def test_a_server_is_only_where_its_physical_network_is(cloud, neutron):
     network = a_flat_network(neutron, "far", "physnet3", cidr="10.13.0.0/24")
     (failed,) = cloud.wait([create(cloud, {"uuid": network})], "ERROR")
     assert "not at physical_network=physnet3" in failed["fault"]["message"]
+
+
+def test_an_address_of_a_routed_network_says_at_which_segment_a_server_is(cloud, neutron):
+    network = neutron.routed_network("routed", "physnet4", f"{PHYSICAL[1]}-routed")
+    (server,) = cloud.wait([create(cloud, {"uuid": network})], "ACTIVE")
+    assert server["OS-EXT-SRV-ATTR:host"] == HOSTS[1]  # physnet4 is at none
+    assert server["addresses"]["routed"][0]["addr"].startswith("10.20.1.")
+    (failed,) = cloud.wait([create(cloud, {"uuid": network, "fixed_ip": "10.20.0.9"})], "ERROR")
+    assert "not at physical_network=physnet4" in failed["fault"]["message"]

@@ -121,7 +121,8 @@ class ServerInterfaces:
     def detach(self, call: Call) -> Answer:
         """Detach an interface from a server.
 
-        :raises roost.exception.Conflict: when the server's state does not allow it
+        :raises roost.exception.Conflict: when the server's state does not allow it, or what the
+            port has of the host
         """
         server_ref = self._find(call)
         ready = self._ready(call, server_ref, DETACH)
@@ -131,6 +132,11 @@ class ServerInterfaces:
         except exception.NotFound:  # an interrupted attempt may have left it reserved
             self._give_back(ready.cell, ready.instance, port_id, None)
             raise
+        if any(one.port_id == port_id and one.resources for one in ready.instance.networks):
+            raise exception.Conflict(
+                f"Port {port_id} has resources of the host, such as bandwidth, which are claimed as"
+                " long as the server exists."
+            )
         with _recorded(call, ready, DETACH) as host:
             host.detach_interface(call.context, instance=ready.instance, port_id=vif.id)
         self._give_back(ready.cell, ready.instance, port_id, vif.network_id)

@@ -35,6 +35,20 @@ _FILTERS: Final = ("filter", "asked", "refused", "reasons", "nearest_miss")
     help="On this network; may be repeated. Default: the default network.",
 )
 @click.option(
+    "--label",
+    "labels",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="On a host with this label, such as pool=fast; may be repeated.",
+)
+@click.option(
+    "--prefer",
+    "preferred",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Rather on a host with this label; may be repeated.",
+)
+@click.option(
     "--hint",
     "hints",
     metavar="KEY=VALUE",

@@ -33,6 +33,8 @@ class RequestOptions:
     aggregate: str | None = None
     group: str | None = None
     network: Sequence[str] = ()
+    labels: Sequence[str] = ()
+    preferred: Sequence[str] = ()
     hints: Sequence[str] = ()
 
 
@@ -64,7 +66,11 @@ def of_options(deployment: Deployment, asked: RequestOptions, *, count: int) -> 
         flavor=flavor,
         image=image,
         demands=requirements_of(flavor, image, aliases),
-        locality=_locality(deployment, asked.network),
+        locality=[
+            *_locality(deployment, asked.network),
+            *(Locality.of(label=one, hard=True) for one in asked.labels),
+            *(Locality.of(label=one, hard=False) for one in asked.preferred),
+        ],
         place=_place(deployment, asked),
         hints=hints,
     )

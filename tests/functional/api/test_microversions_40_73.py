@@ -1,13 +1,19 @@
 """Stories of microversions 2.40 to 2.73: what differs between the one before and each."""
 
+import dataclasses
+import types
+
 import pytest
 
 from roost import exception, states
+from roost.api.app import make_app
 from roost.api.dependencies import ApiOptions
+from roost.api.networking.neutron import NeutronNetworking
 from roost.objects import NetworkInfo
 from tests import api_harness
 from tests.api_harness import ALICE, IMAGE, PRIVATE
 from tests.builders import CELL1, NOW, a_uuid, a_vif
+from tests.fakes.neutron import FakeNetwork
 from tests.microversion_boundary import (
     TAGGED_DISK,
     active,
@@ -332,6 +338,22 @@ def test_2_71_servers_name_their_group(shared):
     assert fields(71, lambda v: changed(v).json["server"]) == (set(), {"server_groups"})
     details = told(shared.client, "/v2.1/servers/detail", "servers", 0, token=ALICE)
     assert fields(71, details) == (set(), set())
+
+
+def test_2_72_ports_may_need_resources_of_their_host(shared):
+    neutron = FakeNetwork()
+    port = neutron.create_port(network_id=neutron.a_network().id)
+    needs = {"request_groups": [{"id": "g1", "resources": {"NET_BW_EGR_KILOBIT_PER_SEC": 9}}]}
+    neutron.update_port(port.id, qos_policy_id=a_uuid(), resource_request=needs)
+    connections = types.SimpleNamespace(of_user=lambda _context: neutron, ours=neutron)
+    parts = dataclasses.replace(shared.parts, networking=NeutronNetworking(connections))
+    server = {"name": "s", "imageRef": IMAGE, "flavorRef": "1", "networks": [{"port": port.id}]}
+    client = api_harness.Client(make_app(parts))
+    ask = asking(client, "POST /v2.1/servers", {"server": server}, token=ALICE)
+    before, after = ask("2.71"), ask("2.72")
+    assert before.status_code == 400
+    ((asked,),) = (one.resources for one in build_request(shared, after).networks)
+    assert asked.amounts == {"NET_BW_EGR_KILOBIT_PER_SEC": 9}
 
 
 def test_2_73_servers_are_locked_for_a_reason(shared):

@@ -4,7 +4,7 @@ import pytest
 
 from roost import exception, states
 from roost.db.cell import actions, instances
-from roost.objects import NetworkInfo
+from roost.objects import NetworkInfo, NetworkRequest, PortResources
 from tests.api_harness import ADMIN, ALICE, PRIVATE
 from tests.builders import CELL1, CELL2, a_uuid, a_vif
 
@@ -158,6 +158,18 @@ def test_an_interface_is_detached_by_the_host_and_recorded(world, server, vif, b
     assert (host, arguments["port_id"]) == ("h1", vif.id)
     action = history(world, server)
     assert (action.action, action.message) == ("detach_interface", None)
+
+
+def test_a_port_that_has_something_of_the_host_is_not_detached(world, vif, bus):
+    needs = PortResources.of(group_id="g1", port_id=vif.id, amounts={"VGPU": 1})
+    asked = {"network_id": vif.network_id, "fixed_ip": None, "tag": None}
+    request = NetworkRequest.of(**asked, port_id=vif.id, resources=[needs])
+    info = NetworkInfo.of(vifs=[vif])
+    server = world.place(CELL1, **ACTIVE, network_info=info, networks=[request]).uuid
+    answer = detach(world, server, vif.id)
+    assert answer.status_code == 409
+    assert "claimed as long as the server exists" in answer.json["conflictingRequest"]["message"]
+    assert bus.sent == []
 
 
 def test_an_interface_that_is_not_there_is_not_detached(world, server, bus):
