@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from roost.db.engine import Session
 
-Kind = Literal["null", "one", "any"]
+Kind = Literal["null", "one", "any", "any or null"]
 
 
 def update(
@@ -24,7 +24,7 @@ def update(
     SQL expressions among ``values`` and ``conditions`` must be constants of their modules: the
     statement is kept by their identity.
 
-    :param where: column -> the value that it has, or a collection of such values, without None
+    :param where: column -> the value that it has, or a collection of such values
     :param values: column -> new value, or SQL expression; assigned in this order
     :param conditions: further ones
     :param parameters: values of the parameters in SQL expressions
@@ -35,7 +35,9 @@ def update(
         for name, value in values.items()
     )
     for name, kind in kinds:
-        if kind != "null":
+        if kind == "any or null":
+            parameters[f"is_{name}"] = [one for one in where[name] if one is not None]
+        elif kind != "null":
             parameters[f"is_{name}"] = where[name] if kind == "one" else [*where[name]]
     parameters |= {f"new_{name}": values[name] for name, given_as in given if given_as is None}
     done = session.execute(_update(table, kinds, given, conditions), parameters)
@@ -62,7 +64,7 @@ def _kind(value: Any) -> Kind:
         return "null"
     if isinstance(value, str) or not isinstance(value, Collection):
         return "one"
-    return "any"
+    return "any or null" if None in value else "any"
 
 
 def _condition(column: sa.Column[Any], kind: Kind) -> sa.ColumnElement[bool]:
@@ -70,4 +72,5 @@ def _condition(column: sa.Column[Any], kind: Kind) -> sa.ColumnElement[bool]:
         return column.is_(None)
     if kind == "one":
         return column == sa.bindparam(f"is_{column.name}")
-    return column.in_(sa.bindparam(f"is_{column.name}", expanding=True))
+    some = column.in_(sa.bindparam(f"is_{column.name}", expanding=True))
+    return some if kind == "any" else sa.or_(some, column.is_(None))

@@ -29,8 +29,13 @@ def database(tmp_path):
 
 @pytest.mark.parametrize(
     ("where", "changed"),
-    [({"state": None}, {"a"}), ({"name": "b"}, {"b"}), ({"state": {"up", "down"}}, {"b", "c"})],
-    ids=["null", "one", "any"],
+    [
+        ({"state": None}, {"a"}),
+        ({"name": "b"}, {"b"}),
+        ({"state": {"up", "down"}}, {"b", "c"}),
+        ({"state": ("up", None)}, {"a", "b"}),
+    ],
+    ids=["null", "one", "any", "any or null"],
 )
 def test_only_rows_with_these_values_are_updated_each_time(database, where, changed):
     for _again in range(2):
