@@ -16,6 +16,7 @@ METHODS = [(interface, name) for interface in INTERFACES for name in interface.m
 _VALUES = {
     "list": list,
     "HostReport": builders.a_report,
+    "ResourceRequest": builders.a_spec,
     "RequestSpec": builders.a_spec,
     "Selection": builders.a_selection,
     "Instance": builders.an_instance,

@@ -16,7 +16,7 @@ from roost.callers import BUS_USER
 from roost.context import admin_context
 from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.compute import Compute
-from roost.rpc.scheduler import CellScheduler, Scheduler
+from roost.rpc.scheduler import CellScheduler, Scheduler, SchedulerFeed
 from roost.rpc.super_conductor import SuperConductor
 from roost.scheduler.client import SchedulerClient
 from tests import builders
@@ -28,6 +28,7 @@ SERVED_BY = {
     SuperConductor: ("super-conductor", "api"),
     Scheduler: ("scheduler", "api"),
     CellScheduler: ("scheduler", "api"),
+    SchedulerFeed: ("scheduler", "api"),
     CellConductor: ("cell1-conductor", "cell1"),
     Compute: ("cell1-host1", "cell1"),
 }
@@ -111,6 +112,7 @@ def check_serves(world, interface):
         ),
         Scheduler: ("list_claims", {}),
         CellScheduler: ("release_claims", {"instance_uuids": []}),
+        SchedulerFeed: ("hosts_changed", arguments_of(SchedulerFeed, "hosts_changed")),
         CellConductor: ("list_instances", {"host": "cell1-host1"}),
         Compute: ("list_guests", {}),
     }
