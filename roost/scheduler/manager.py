@@ -290,7 +290,8 @@ class SchedulerManager:
         if changed is not None:
             changes = HostChanges.of(LIVENESS, changed)
             changes.cells = {liveness.cell_uuid: now.timestamp()}
-            self._committed(changes)
+            self.batches.learn(changes)
+            self._publish(changes)
 
     def list_hosts(
         self,

@@ -204,6 +204,20 @@ def test_a_host_that_reports_again_without_news_is_up(first, second, feed, repor
     assert reads == []
 
 
+def test_a_cell_that_reports_to_a_scheduler_is_heard_of_there_at_once(
+    second, report_to, clock, context
+):
+    for silence in (1, 200):
+        clock.pass_(silence)  # 200: more than a host or a cell may be silent
+        second._table.judge_liveness()
+        report_to(second, "h1", reported_at=clock())
+        liveness = CellLiveness.of(
+            cell_uuid=CELL1, version=version_at(clock()), whole=True, up=["h1"], down=[]
+        )
+        second.update_liveness(context, liveness=liveness)
+        assert up(second)["h1"]
+
+
 def test_a_host_that_was_disabled_gets_no_server(first, second, feed, clock, context):
     first.set_host_enabled(context, host="h1", enabled=False, version=version_at(clock()))
     feed()
