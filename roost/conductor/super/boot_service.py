@@ -119,12 +119,10 @@ class BootService:
 
     def _was_begun(self, work: LeasedRequest, build_request: BuildRequest, *, again: bool) -> bool:
         """Return whether a cell has, or may have, the instance by an earlier try; adopt it then."""
-        cells = {build_request.cell_uuid} if build_request.cell_uuid else set()
+        cells = dict.fromkeys([build_request.cell_uuid] if build_request.cell_uuid else [])
         if again:
-            cells |= {cell.uuid for cell in self.cells.all() if cell.is_readable}
-        return any(
-            self._was_begun_in(work, build_request, cell_uuid) for cell_uuid in sorted(cells)
-        )
+            cells |= dict.fromkeys(cell.uuid for cell in self.cells.all() if cell.is_readable)
+        return any(self._was_begun_in(work, build_request, cell_uuid) for cell_uuid in cells)
 
     def _was_begun_in(
         self, work: LeasedRequest, build_request: BuildRequest, cell_uuid: str
