@@ -4,6 +4,7 @@ import contextlib
 import threading
 import time
 
+import amqp
 import confluent_kafka
 import kombu
 import oslo_messaging as messaging
@@ -273,16 +274,19 @@ def test_a_listener_that_missed_some_asks_for_the_rest(start, rabbitmq_url):
 def test_notifications_that_nobody_reads_are_dropped_by_the_broker(
     start, rabbitmq_url, monkeypatch
 ):
-    monkeypatch.setattr(daemon, "NOTIFICATIONS_LAST", 1.0)
+    monkeypatch.setattr(daemon, "NOTIFICATIONS_LAST", 2.0)
     manager = start(notified(rabbitmq_url))
     manager.update_resource_stats(a_context(), report=a_report("h1", **ROOMY))
     for _ in range(5):
         claim(manager, "h1")
     with kombu.Connection(rabbitmq_url.replace("rabbit://", "amqp://")) as connection:
-        queue = kombu.Queue(f"{TOPIC}.info", channel=connection.channel())
 
         def waiting():
-            return queue.queue_declare(passive=True).message_count
+            with connection.channel() as channel:  # the broker closes it where no queue is yet
+                queue = kombu.Queue(f"{TOPIC}.info", channel=channel)
+                with contextlib.suppress(amqp.NotFound):
+                    return queue.queue_declare(passive=True).message_count
+            return 0
 
         wait_until(waiting, "notifications wait")
         wait_until(lambda: waiting() == 0, "the broker has dropped them")
