@@ -7,6 +7,7 @@ text, and collations differ about case and trailing blanks.
 
 import hashlib
 from collections.abc import Collection
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -16,12 +17,17 @@ from roost.db.instance_query import Wanted
 from roost.objects import NetworkInfo
 
 _index = models.instance_addresses
+_INDEXED: Final = sa.select(_index.c.ip).where(_index.c.instance_uuid == sa.bindparam("uuid"))
 
 
 def index_addresses(session: Session, uuid: str, info: NetworkInfo | None) -> None:
-    """Replace the indexed addresses of an instance."""
-    session.execute(sa.delete(_index).where(_index.c.instance_uuid == uuid))
-    rows = [{"instance_uuid": uuid, "ip": ip, "version": _version(ip)} for ip in _all(info)]
+    """Replace the indexed addresses of an instance, if they are others."""
+    indexed, now = session.scalars(_INDEXED, {"uuid": uuid}).all(), _all(info)
+    if set(indexed) == set(now):
+        return
+    if indexed:
+        session.execute(sa.delete(_index).where(_index.c.instance_uuid == uuid))
+    rows = [{"instance_uuid": uuid, "ip": ip, "version": _version(ip)} for ip in now]
     if rows:
         session.execute(sa.insert(_index), rows)
 
