@@ -1,5 +1,7 @@
 """Servers whose ports are those of a real Neutron, told through HTTP."""
 
+import uuid
+
 import pytest
 import requests
 
@@ -17,6 +19,9 @@ pytestmark = [
 PATIENCE = 5  # seconds that a build waits for its ports
 HOSTS = ("cell1-host1", "cell1-host2")
 PHYSICAL = ("physnet1", "physnet2")  # one on each host
+SHARED = "physnet0"  # on both
+# in which Neutron derives the uuids of what agents of Open vSwitch have from its names
+OPEN_VSWITCH = uuid.UUID("87ee7d5c-73bb-11e8-9008-c4d987b2a692")
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +43,14 @@ def neutron_and_rig(openstack_packages, tmp_path_factory):
         for host, network in zip(HOSTS, PHYSICAL, strict=True):
             neutron.add_agent(
                 host,
-                bridge_mappings={network: "br-ex", f"{network}-routed": "br-routed"},
-                resource_provider_bandwidths={"br-ex": {"egress": 1000, "ingress": 1000}},
+                bridge_mappings={
+                    network: "br-ex",
+                    f"{network}-routed": "br-routed",
+                    SHARED: "br-shared",
+                },
+                resource_provider_bandwidths=dict.fromkeys(
+                    ("br-ex", "br-shared"), {"egress": 1000, "ingress": 1000}
+                ),
                 resource_provider_packet_processing_without_direction={host: 100},
             )
         rig.start()
@@ -100,6 +111,12 @@ def refused(cloud, *nics, **values):
     )
     (error,) = answer.json().values()
     return answer.status_code, error["message"]
+
+
+def decide(cloud, server_id, action):
+    url = f"{cloud.client.endpoint}/servers/{server_id}/action"
+    answer = requests.post(url, json={action: None}, timeout=60)
+    assert answer.status_code in (202, 204), answer.text
 
 
 def tell(cloud, name, server_id, tag, **more):
@@ -338,6 +355,40 @@ def test_what_a_port_needs_is_claimed_and_neutron_binds_it_by_that(cloud, neutro
     assert neutron.show("port", port)["binding:profile"] == {}
     neutron.delete("port", port)
     neutron.delete("port", other)
+
+
+def test_a_server_that_moves_has_the_bandwidth_of_its_port_where_it_is(cloud, neutron):
+    network = a_flat_network(neutron, "shared", SHARED, cidr="10.14.0.0/24")
+    policy = neutron.minimum_bandwidth(600)
+    port = neutron.make("port", network_id=network, project_id="admin", qos_policy_id=policy)["id"]
+    server_id = create(cloud, {"port": port})
+
+    def bound_to(host):
+        wait_until(lambda: neutron.show("port", port)["binding:host_id"] == host, "it is bound")
+        tell(cloud, "network-vif-plugged", server_id, port, status="completed")
+        provider = uuid.uuid5(OPEN_VSWITCH, f"{host}:br-shared")
+        profile = neutron.show("port", port)["binding:profile"]
+        assert [*profile["allocation"].values()] == [str(provider)]
+
+    wait_until(lambda: neutron.show("port", port)["binding:host_id"], "that the port is bound")
+    source = neutron.show("port", port)["binding:host_id"]
+    (destination,) = {*HOSTS} - {source}
+    bound_to(source)
+    cloud.wait([server_id], "ACTIVE")
+    for answer, host in (("revertResize", source), ("confirmResize", destination)):
+        decide(cloud, server_id, "migrate")
+        bound_to(destination)
+        cloud.wait([server_id], "VERIFY_RESIZE")
+        decide(cloud, server_id, answer)
+        bound_to(host)
+        cloud.wait([server_id], "ACTIVE")
+    claim = cloud.claims()[server_id]
+    assert claim["host"] == destination
+    assert claim["allocations"] == {
+        "neutron-openvswitch-agent:br-shared": {"NET_BW_EGR_KILOBIT_PER_SEC": 600}
+    }
+    cloud.delete_all()
+    neutron.delete("port", port)
 
 
 def test_a_server_is_only_where_its_physical_network_is(cloud, neutron):
