@@ -17,7 +17,6 @@ def update(
     where: Mapping[str, Any],
     values: Mapping[str, Any],
     *conditions: sa.ColumnElement[bool],
-    **parameters: Any,
 ) -> int:
     """Update the rows with these values; return how many there were.
 
@@ -27,19 +26,18 @@ def update(
     :param where: column -> the value that it has, or a collection of such values
     :param values: column -> new value, or SQL expression; assigned in this order
     :param conditions: further ones
-    :param parameters: values of the parameters in SQL expressions
     """
     kinds = tuple((name, _kind(value)) for name, value in where.items())
     given = tuple(
         (name, value if isinstance(value, sa.ClauseElement) else None)
         for name, value in values.items()
     )
+    parameters = {f"new_{name}": values[name] for name, given_as in given if given_as is None}
     for name, kind in kinds:
         if kind == "any or null":
             parameters[f"is_{name}"] = [one for one in where[name] if one is not None]
         elif kind != "null":
             parameters[f"is_{name}"] = where[name] if kind == "one" else [*where[name]]
-    parameters |= {f"new_{name}": values[name] for name, given_as in given if given_as is None}
     done = session.execute(_update(table, kinds, given, conditions), parameters)
     return int(done.rowcount)
 

@@ -48,9 +48,9 @@ def neutron_and_rig(openstack_packages, tmp_path_factory):
                     f"{network}-routed": "br-routed",
                     SHARED: "br-shared",
                 },
-                resource_provider_bandwidths=dict.fromkeys(
-                    ("br-ex", "br-shared"), {"egress": 1000, "ingress": 1000}
-                ),
+                resource_provider_bandwidths={
+                    bridge: {"egress": 1000, "ingress": 1000} for bridge in ("br-ex", "br-shared")
+                },
                 resource_provider_packet_processing_without_direction={host: 100},
             )
         rig.start()

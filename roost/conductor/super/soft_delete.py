@@ -42,12 +42,15 @@ class SoftDeletes:
         if not self.retained_for:
             return
         retained_for = datetime.timedelta(seconds=self.retained_for)
+        marker = 0
         while True:
-            with self.database.read() as session:
-                due = mappings.list_due(session, retained_for=retained_for)
-            done = [self._is_due(mapping) and self._queue(mapping) for mapping in due]
-            if not any(done):
+            due = self.database.query(mappings.list_due, retained_for=retained_for, marker=marker)
+            if not due:
                 break
+            marker = due[-1][0]
+            for _, mapping in due:
+                if self._is_due(mapping):
+                    self._queue(mapping)
 
     def _is_due(self, mapping: InstanceMapping) -> bool:
         """Return whether its cell has no later generation, such as a restore.

@@ -86,16 +86,17 @@ def list_unsynced(
 
 
 def list_due(
-    session: Session, *, retained_for: datetime.timedelta, limit: int = 1000
-) -> list[InstanceMapping]:
-    """Return instances soft-deleted at least that long ago, the oldest first."""
+    session: Session, *, retained_for: datetime.timedelta, marker: int = 0, limit: int = 1000
+) -> list[tuple[int, InstanceMapping]]:
+    """Return (row id, mapping) of instances soft-deleted at least that long ago."""
     rows = session.execute(
         sa.select(_mappings)
         .where(_c.put_away_at <= clock.now(session) - retained_for, _c.queued_for_delete.is_(False))
-        .order_by(_c.put_away_at)
+        .where(_c.id > marker)
+        .order_by(_c.id)
         .limit(limit)
     )
-    return [instance_mappings.row_to_mapping(row) for row in rows]
+    return [(row.id, instance_mappings.row_to_mapping(row)) for row in rows]
 
 
 def _lives(instance_uuid: str) -> sa.ColumnElement[bool]:

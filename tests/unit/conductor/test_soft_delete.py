@@ -1,6 +1,7 @@
 """What is put away is reclaimed in time, once, and cells hear what they missed."""
 
 import datetime
+import functools
 import itertools
 import threading
 
@@ -157,11 +158,24 @@ def test_what_is_put_away_long_enough_is_deleted_as_any_other(world, running):
     assert usage(world) == NOTHING
 
 
+def test_those_that_must_wait_do_not_keep_others_from_being_deleted(world, running, monkeypatch):
+    waits, other = running(), running()
+    for uuid in (waits, other):
+        put_away(world, uuid, ago=HOUR + 1)
+    with world.cell1.begin() as session:  # its mapping is an old copy, by this
+        rows = cell_models.instances
+        session.execute(sa.update(rows).where(rows.c.uuid == waits).values(turns=9))
+    monkeypatch.setattr(mappings, "list_due", functools.partial(mappings.list_due, limit=1))
+    sweeper(world, HOUR).reclaim()
+    assert not mapping(world, waits).queued_for_delete
+    assert mapping(world, other).queued_for_delete
+
+
 def test_who_restores_first_wins(world, running):
     uuid = running()
     put_away(world, uuid, ago=HOUR + 1)
     with world.api_db.read() as session:
-        (due,) = mappings.list_due(session, retained_for=datetime.timedelta(seconds=HOUR))
+        ((_, due),) = mappings.list_due(session, retained_for=datetime.timedelta(seconds=HOUR))
     assert take_back(world, uuid)
     with world.api_db.begin() as session:
         assert instance_mappings.queue_for_delete(session, uuid, turn=due.turns) is None
