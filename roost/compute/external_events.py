@@ -10,6 +10,7 @@ known state, and updates the rows of those that differ.
 
 import bisect
 import logging
+import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Final
 
@@ -48,6 +49,8 @@ class News:
         self._is_building = is_building
         self._look = look
         self._later = later
+        self._guard = threading.Lock()
+        self._waiting: dict[str, dict[Hashable, Callable[[], object]]] = {}
         self._handlers: dict[str, Handle] = {
             network.VIF_PLUGGED: self._hear,
             network.VIF_UNPLUGGED: self._hear,
@@ -78,10 +81,20 @@ class News:
                     "[instance: %s] external event %s failed", event.instance_uuid, event.name
                 )
 
+    def build_ended(self, instance_uuid: str) -> None:
+        """Handle what was reported while an instance was built: its build may not have seen it."""
+        with self._guard:
+            works = self._waiting.pop(instance_uuid, {})
+        for key, work in works.items():
+            self._later(instance_uuid, key, work)
+
     def _when_free(self, handle: Handle) -> Handle:
         def put(context: RequestContext, event: ExternalEvent) -> None:
-            key = (event.name, event.tag)
-            self._later(str(event.instance_uuid), key, lambda: handle(context, event))
+            uuid, key = str(event.instance_uuid), (event.name, event.tag)
+            with self._guard:
+                self._waiting.setdefault(uuid, {})[key] = lambda: handle(context, event)
+            if not self._is_building(uuid):
+                self.build_ended(uuid)
 
         return put
 
@@ -90,16 +103,16 @@ class News:
             self._host.networks.hear(event)
 
     def _refresh(self, context: RequestContext, event: ExternalEvent) -> None:
-        """Refresh the ports in the row; a build under way does that itself when it ends."""
+        """Refresh the ports in the row."""
         networks, uuid = self._host.networks, str(event.instance_uuid)
-        if isinstance(networks, ReceivesEvents) and not self._is_building(uuid):
+        if isinstance(networks, ReceivesEvents):
             with self._locks.hold(uuid):
                 networks.refresh(context, uuid)
 
     def _lose(self, context: RequestContext, event: ExternalEvent) -> None:
         """Detach the interface of a deleted port from the guest."""
         virt, uuid = self._host.virt, str(event.instance_uuid)
-        if event.tag is None or self._is_building(uuid):
+        if event.tag is None:
             return
         if isinstance(virt, AttachesInterfaces):
             with self._locks.hold(uuid):

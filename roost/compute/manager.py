@@ -409,6 +409,7 @@ class ComputeManager:
     def _left(self, work: build.Build) -> None:
         self._host.leases.leave(work.lease)
         self._host.tracker.end_operation(work.uuid)
+        self._news.build_ended(work.uuid)
 
 
 @contextlib.contextmanager

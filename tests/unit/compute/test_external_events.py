@@ -60,6 +60,21 @@ def test_who_waits_for_a_port_hears_of_it_first(server, networks):
     assert networks.refreshed == [server[1].uuid]
 
 
+def test_what_changes_during_a_build_is_read_when_it_has_ended(
+    rig, boot, networks, threads, monkeypatch
+):
+    rig.host = dataclasses.replace(rig.host, networks=networks)
+    server = rig.manager(ends=threads), rig.instance(networks=[])
+
+    def note_announced(_uuid):  # the last thing that the build does
+        tell(server, (network.NETWORK_CHANGED, None))
+
+    monkeypatch.setattr(rig.host.virt, "note_announced", note_announced)
+    boot(*server)
+    threads.shutdown(wait=True)
+    assert networks.refreshed == [server[1].uuid]
+
+
 def test_the_interface_of_a_port_that_is_no_more_goes_from_the_guest(rig, server, networks):
     uuid, vif = server[1].uuid, a_vif(id=a_uuid())
     rig.virt.attach_interface(uuid, vif)
