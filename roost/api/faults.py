@@ -104,7 +104,8 @@ def _falcon_error(
     req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, _params: dict[str, Any]
 ) -> None:
     status = error.status_code
-    if status == _NOT_ALLOWED and req.path != "/" and req.env["PATH_INFO"].endswith("/"):
+    is_root = req.path in ("/", placement.ROOT)
+    if status == _NOT_ALLOWED and not is_root and req.env["PATH_INFO"].endswith("/"):
         status, error = 404, falcon.HTTPNotFound()  # a member of a collection, with an empty id
     resp.status = status
     message = error.description or MESSAGES.get(status, error.title or "Error")

@@ -96,6 +96,17 @@ def is_class(name: str) -> bool:
     return name in os_resource_classes.STANDARDS or _CUSTOM.fullmatch(name) is not None
 
 
+def is_trait(name: str) -> bool:
+    """Return whether a name is one of a trait, standard or custom."""
+    return name in standard_traits() or _CUSTOM.fullmatch(name) is not None
+
+
+@functools.cache
+def standard_traits() -> frozenset[str]:
+    """Return the names of os-traits."""
+    return frozenset(os_traits.get_traits())
+
+
 def complaint_about(
     inventories: Iterable[ResourceInventory],
     traits: Iterable[str],
@@ -126,14 +137,7 @@ def _wrong_inventory(one: ResourceInventory) -> str | None:
 
 
 def _wrong_trait(name: str) -> str | None:
-    if name in _standard_traits() or _CUSTOM.fullmatch(name):
-        return None
-    return f"{name!r} is no trait: one of your own begins with CUSTOM_"
-
-
-@functools.cache
-def _standard_traits() -> frozenset[str]:
-    return frozenset(os_traits.get_traits())
+    return None if is_trait(name) else f"{name!r} is no trait: one of your own begins with CUSTOM_"
 
 
 def orphans_among(providers: Collection[ResourceProvider]) -> set[str]:

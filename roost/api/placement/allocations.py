@@ -4,12 +4,14 @@ An instance that moves has claims on two providers.
 """
 
 import collections
+import uuid
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from roost.api.dependencies import Dependencies
 from roost.api.placement.providers import ProviderReader, tree_of
 from roost.api.placement.rows import row, rule, strict_query
+from roost.api.policy import SERVICE
 from roost.api.request import Answer, Call
 from roost.api.route import Route
 from roost.api.validation import is_uuid
@@ -62,7 +64,8 @@ class Allocations:
         consumer = call.params["consumer_uuid"]
         claims = []
         if is_uuid(consumer):
-            claims = self._scheduler.list_claims(call.context, instance_uuids=[consumer])
+            asked = [str(uuid.UUID(consumer))]
+            claims = self._scheduler.list_claims(call.context, instance_uuids=asked)
         shown = {
             identity: {"resources": resources, "generation": generation}
             for claim in claims
@@ -76,6 +79,7 @@ class Allocations:
     def usages(self, call: Call) -> Answer:
         """Sum up the claims of a project, or of its instances that a user created."""
         project, user = call.query.values["project_id"][-1], call.query.one("user_id")
+        call.require_for(project)
         claims = list(self._scheduler.all_claims(call.context, project_id=project))
         if user is not None:
             theirs = self._database.query(instance_mappings.of_user, project, user)
@@ -144,7 +148,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     row(
         "/usages",
         (Allocations, Allocations.usages),
-        rule("usages", "Show what a project uses."),
+        rule("usages", "Show what a project uses.", f"rule:project_reader_api or {SERVICE}"),
         query=USAGES_QUERY,
         since=USAGES,
     ),

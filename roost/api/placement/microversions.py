@@ -57,9 +57,17 @@ class PlacementMicroversions:
         if not is_below(req.path):
             return
         req.context.version = MINIMUM
-        resp.set_header("Vary", microversions.HEADER)
+        resp.set_header("Vary", microversions.HEADER.lower())
         req.context.version = negotiate(req.get_header(microversions.HEADER))
         resp.set_header(microversions.HEADER, f"{SERVICE} {name(req.context.version)}")
+
+    def process_resource(
+        self, req: falcon.Request, resp: falcon.Response, resource: Any, params: dict[str, str]
+    ) -> None:
+        """Refuse a request that reads and does not take JSON."""
+        is_read = req.method in ("GET", "HEAD")
+        if is_below(req.path) and is_read and not req.client_accepts(falcon.MEDIA_JSON):
+            raise falcon.HTTPNotAcceptable(description=f"Only {falcon.MEDIA_JSON} is provided")
 
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, _resource: Any, succeeded: bool

@@ -1,6 +1,8 @@
-"""``/placement/traits`` and ``/placement/resource_classes``: the names that hosts have."""
+"""``/placement/traits`` and ``/placement/resource_classes``: standard names, and those of hosts."""
 
 from typing import Any, Final
+
+import os_resource_classes
 
 from roost import exception
 from roost.api.dependencies import Dependencies
@@ -10,7 +12,7 @@ from roost.api.placement.rows import row, rule, strict_query
 from roost.api.request import Answer, Call
 from roost.api.route import Route
 from roost.api.validation import BOOLEAN
-from roost.objects.inventory import HOST_CLASSES, providers_of
+from roost.objects.inventory import providers_of, standard_traits
 
 _CLASSES: Final = 2
 _IN: Final = "in:"
@@ -24,7 +26,7 @@ TRAITS_QUERY: Final = strict_query(
 
 
 class PlacementNames:
-    """Handlers of traits and resource classes; names exist while a host has them."""
+    """Handlers of traits and resource classes; custom names exist while a host has them."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._scheduler = dependencies.scheduler
@@ -32,12 +34,16 @@ class PlacementNames:
     def list_traits(self, call: Call) -> Answer:
         asked = call.query.one("name")
         is_associated = call.query.flag("associated")
-        found = self._traits(call) if is_associated is not False else []
-        return Answer({"traits": [name for name in found if _matches(name, asked)]})
+        had = self._traits(call)
+        found = had if is_associated else standard_traits() - had
+        if is_associated is None:
+            found = had | standard_traits()
+        return Answer({"traits": [name for name in sorted(found) if _matches(name, asked)]})
 
     def show_trait(self, call: Call) -> Answer:
-        if call.params["trait"] not in self._traits(call):
-            raise exception.NotFound(f"No such trait(s): {call.params['trait']}.")
+        asked = call.params["trait"]
+        if asked not in standard_traits() and asked not in self._traits(call):
+            raise exception.NotFound(f"No such trait(s): {asked}.")
         return Answer()
 
     def list_classes(self, call: Call) -> Answer:
@@ -49,21 +55,23 @@ class PlacementNames:
             raise exception.NotFound(f"No such resource class {asked}.")
         return Answer(_class(asked))
 
-    def _traits(self, call: Call) -> list[str]:
+    def _traits(self, call: Call) -> set[str]:
+        """Return the traits that hosts have."""
         hosts = self._scheduler.all_hosts(call.context)
-        return sorted(
-            {name for report in hosts for _, part in providers_of(report) for name in part.traits}
-        )
+        return {
+            name for report in hosts for _, part in providers_of(report) for name in part.traits
+        }
 
     def _classes(self, call: Call) -> list[str]:
         hosts = self._scheduler.all_hosts(call.context)
-        others = {
+        had = {
             one.resource_class
             for report in hosts
             for _, part in providers_of(report)
             for one in part.inventories
         }
-        return [*HOST_CLASSES, *sorted(others.difference(HOST_CLASSES))]
+        standard = os_resource_classes.STANDARDS
+        return [*standard, *sorted(had.difference(standard))]
 
 
 def _matches(name: str, asked: str | None) -> bool:
@@ -84,21 +92,21 @@ ROUTES: Final[tuple[Route, ...]] = (
     row(
         "/traits",
         (_Noun, _Noun.list_traits),
-        rule("traits:list", "List the traits that hosts have."),
+        rule("traits:list", "List standard traits, and those that hosts have."),
         query=TRAITS_QUERY,
         since=TRAITS,
     ),
     row(
         "/traits/{trait}",
         (_Noun, _Noun.show_trait),
-        rule("traits:show", "Check whether a host has a trait."),
+        rule("traits:show", "Check whether a trait exists."),
         status=204,
         since=TRAITS,
     ),
     row(
         "/resource_classes",
         (_Noun, _Noun.list_classes),
-        rule("resource_classes:list", "List the resource classes that hosts have."),
+        rule("resource_classes:list", "List standard resource classes, and those that hosts have."),
         since=_CLASSES,
     ),
     row(

@@ -160,9 +160,7 @@ class ResourceProviders:
         for each in one.part.inventories:
             if each.resource_class == asked:
                 return Answer({**_inventory(each), **one.generation})
-        raise exception.NotFound(
-            f"No inventory of class {asked} found for resource provider {one.uuid}"
-        )
+        raise exception.NotFound(f"No inventory of class {asked} for {one.uuid}")
 
     def usages(self, call: Call) -> Answer:
         one = self._one(call)

@@ -11,13 +11,14 @@ from roost import exception
 from roost.api.request import Query
 from roost.api.validation import is_uuid
 from roost.objects import ResourceProvider
+from roost.objects.inventory import is_class, is_trait
 
 FORBIDDEN_TRAITS: Final = 22
 SEVERAL_MEMBER_OF: Final = 24
 FORBIDDEN_AGGREGATES: Final = 32
 ANY_TRAIT: Final = 39
 _NAME: Final = re.compile(r"[A-Z0-9_]{1,255}", re.ASCII)
-_AMOUNT: Final = re.compile(r"0*[1-9][0-9]{0,17}", re.ASCII)
+_AMOUNT: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _IN: Final = "in:"
 
 
@@ -130,44 +131,76 @@ def _resources(text: str | None) -> dict[str, int]:
         return {}
     found: dict[str, int] = {}
     for part in text.split(","):
-        name, _, amount = part.partition(":")
-        if not _NAME.fullmatch(name) or not _AMOUNT.fullmatch(amount) or name in found:
+        name, colon, amount = part.partition(":")
+        if not name or not colon or name in found:
             raise exception.Invalid(
                 "Badly formed resources parameter. Expected resources query string parameter in"
-                f" form: ?resources=VCPU:2,MEMORY_MB:1024. Got: {text}."
+                f" form: ?resources=VCPU:2,MEMORY_MB:1024. Got: {part if text else 'empty string'}."
             )
-        found[name] = int(amount)
+        if not is_class(name):
+            raise exception.Invalid(f"Invalid resource class in resources parameter: {name}.")
+        found[name] = _amount(name, amount)
     return found
+
+
+def _amount(name: str, text: str) -> int:
+    if not _AMOUNT.fullmatch(text):
+        raise exception.Invalid(
+            f"Requested resource {name} expected positive integer amount. Got: {text}."
+        )
+    if int(text) < 1:
+        raise exception.Invalid(f"Requested resource {name} requires amount >= 1. Got: {text}.")
+    return int(text)
 
 
 def _traits(values: Iterable[str], version: int) -> Iterable[tuple[bool, frozenset[str]]]:
     """Yield sets of which one is required (True), or of which none may be there (False)."""
     for value in values:
-        if value.startswith(_IN) and version >= ANY_TRAIT:
-            yield True, _trait_names(value.removeprefix(_IN).split(","), value)
+        if value.startswith(_IN):
+            if version < ANY_TRAIT:
+                raise _invalid(
+                    "The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' only supported since microversion"
+                    " 1.39."
+                )
+            yield True, _trait_names(value.removeprefix(_IN).split(","), value, version)
             continue
         for name in value.split(","):
             is_forbidden = name.startswith("!") and version >= FORBIDDEN_TRAITS
-            yield not is_forbidden, _trait_names([name[1:] if is_forbidden else name], value)
+            yield not is_forbidden, _trait_names([name[is_forbidden:]], value, version)
 
 
-def _trait_names(names: list[str], value: str) -> frozenset[str]:
+def _trait_names(names: list[str], value: str, version: int) -> frozenset[str]:
     if not all(_NAME.fullmatch(name) for name in names):
-        raise exception.Invalid(
-            f"Invalid query string parameters: 'required' needs names of traits. Got: {value}."
+        mark = "!" if version >= FORBIDDEN_TRAITS else ""
+        raise _invalid(
+            "Expected 'required' parameter value of the form: HW_CPU_X86_VMX,"
+            f"{mark}CUSTOM_MAGIC. Got: {value}"
         )
+    unknown = sorted(name for name in names if not is_trait(name))
+    if unknown:
+        raise exception.Invalid(f"No such trait(s): {', '.join(unknown)}.")
     return frozenset(names)
 
 
 def _aggregates(values: Iterable[str], version: int) -> Iterable[tuple[bool, frozenset[str]]]:
     """Yield sets of which one is required (True), or of which none may be had (False)."""
     for value in values:
-        is_forbidden = value.startswith("!") and version >= FORBIDDEN_AGGREGATES
-        rest = value.removeprefix("!") if is_forbidden else value
-        uuids = rest.removeprefix(_IN).split(",") if rest.startswith(_IN) else [rest]
-        if not all(is_uuid(each) for each in uuids):
-            raise exception.Invalid(
-                "Invalid query string parameters: 'member_of' needs the uuid of an aggregate, or"
-                f" several after 'in:'. Got: {value}."
+        is_forbidden = value.startswith("!")
+        if is_forbidden and version < FORBIDDEN_AGGREGATES:
+            raise _invalid(
+                "Forbidden member_of parameters are not supported in the specified microversion"
             )
+        rest = value.removeprefix("!")
+        uuids = rest.removeprefix(_IN).split(",") if rest.startswith(_IN) else [rest]
+        if "," in uuids[0]:
+            raise _invalid(
+                "Multiple values for 'member_of' must be prefixed with the 'in:' or '!in:' keyword"
+                " using the valid microversion."
+            )
+        if not all(is_uuid(each) for each in uuids):
+            raise _invalid(f"Expected 'member_of' parameter to contain valid UUID(s). Got: {value}")
         yield not is_forbidden, frozenset(str(uuid.UUID(each)) for each in uuids)
+
+
+def _invalid(reason: str) -> exception.Invalid:
+    return exception.Invalid(f"Invalid query string parameters: {reason}")

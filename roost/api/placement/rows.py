@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from roost import exception
 from roost.api import route
 from roost.api.placement.microversions import MAXIMUM, MINIMUM, ROOT
 from roost.api.policy import SERVICE, Rule
@@ -10,9 +11,21 @@ from roost.api.route import Route
 from roost.api.validation import Document, Schema, query
 
 
+class QuerySchema(Schema):
+    """The schema of a query; what is wrong is said in Placement's words."""
+
+    def check(self, value: Any, *, minor: int, what: str) -> None:
+        """Raise :class:`roost.exception.Invalid`, naming the parameter, unless it is valid."""
+        try:
+            super().check(value, minor=minor, what=what)
+        except exception.Invalid as error:
+            reason = error.message.removeprefix(f"Invalid {what}: ")
+            raise exception.Invalid(f"Invalid query string parameters: {reason}") from None
+
+
 def strict_query(
     parameters: Mapping[str, tuple[int, Document]], *, required: Sequence[str] = ()
-) -> Schema:
+) -> QuerySchema:
     """Return the schema of a query that takes no other parameters.
 
     :param parameters: the minor version that brought each, and its form
@@ -23,15 +36,15 @@ def strict_query(
         return {**query(known, strict=True), "required": list(required)}
 
     changes = {MINIMUM, *(since for since, _ in parameters.values())}
-    return Schema({minor: document(minor) for minor in changes})
+    return QuerySchema({minor: document(minor) for minor in changes})
 
 
 _NOTHING: Final = strict_query({})
 
 
-def rule(name: str, description: str) -> Rule:
-    """Return a rule by Placement's name; administrators and services pass it."""
-    return Rule(f"placement:{name}", SERVICE, description)
+def rule(name: str, description: str, check: str = SERVICE) -> Rule:
+    """Return a rule by Placement's name; by default administrators and services pass it."""
+    return Rule(f"placement:{name}", check, description)
 
 
 def row(path: str, handler: tuple[type[Any], Any], policy: Rule, **more: Any) -> Route:

@@ -158,7 +158,7 @@ _BY_PATH = {
     "/placement/resource_providers/{provider_uuid}/allocations": {"GET": _SERVICES},
     "/placement/allocations/{consumer_uuid}": {"GET": _SERVICES},
     # without the parameters that these need
-    "/placement/usages": {"GET": dict.fromkeys(_SERVICES, 400)},
+    "/placement/usages": {"GET": dict.fromkeys(_LOOK | _SERVICES, 400)},
     "/placement/allocation_candidates": {"GET": dict.fromkeys(_SERVICES, 400)},
     "/placement/traits": {"GET": _SERVICES},
     "/placement/traits/{trait}": {"GET": _SERVICES},
@@ -282,7 +282,7 @@ _BY_NOUN = {  # names of rules, by the role that is enough
     "roost:aggregates": {"administrator": "action"},
     "os_compute_api:os-availability-zone": {"reader": "list", "administrator": "detail"},
     "os_compute_api:limits": {"administrator": "other_project"},
-    "placement": {"administrator": "usages"},
+    "placement": {"reader": "usages"},
     "placement:resource_providers": {"administrator": "list show usages"},
     "placement:resource_providers:inventories": {"administrator": "list show"},
     "placement:resource_providers:aggregates": {"administrator": "list"},

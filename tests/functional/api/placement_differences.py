@@ -1,0 +1,139 @@
+"""Where Roost's Placement answers otherwise than Placement's own tests expect, by the reasons.
+
+A reason is a term of "What is not" in doc/placement_api.rst, which explains it. Requests that
+write, those with request groups, and the numbers of generations are not here:
+``placement_files.py`` says what is tested of them.
+"""
+
+from typing import Final
+
+WRITING: Final = "Writing"
+CUSTOM_NAMES: Final = "Custom names that no host has"
+WAYS: Final = "Shared providers, and several ways to place on one node"
+UNITS: Final = "Units of ``VCPU``, ``MEMORY_MB``, ``DISK_GB`` and ``PCPU``"
+CONSUMERS: Final = "Types of consumers"
+HTTP: Final = "CORS, ``OPTIONS``, and errors other than JSON"
+WORDS: Final = "The words of some errors"
+
+# reason -> file -> names of tests, with wildcards
+DIFFERENCES: Final = {
+    WRITING: {
+        "allocations-1.28": ["put that allocation to * consumer"],
+        "allocations-mappings": ["put allocation *", "post allocation *"],
+        "basic-http": ["405 on bad method *"],
+        "resource-provider": ["get provider has new parent and root provider UUID field"],
+    },
+    CUSTOM_NAMES: {
+        "resource-classes": [
+            "confirm the correct post",
+            "get resource class works with no accept",
+            "list resource classes after addition of custom res class",
+        ],
+        "resource-classes-last-modified": ["get custom class"],
+        "resource-classes-legacy-rbac": ["project admin can show resource class"],
+        "resource-classes-policy": ["show resource class"],
+        "resource-classes-secure-rbac": ["* can show resource class"],
+        "traits": [
+            "get a trait",
+            "list traits",
+            "list traits with name=in filter",
+            "list traits with prefix",
+            "get trait 1.14 no cache headers",
+            "get trait 1.15 has cache headers",
+        ],
+        "traits-legacy-rbac": ["project admin can show trait"],
+        "traits-policy": ["show trait"],
+        "traits-secure-rbac": ["* can show trait"],
+    },
+    WAYS: {
+        "allocation-candidates": [
+            "get allocation candidates no allocations yet",
+            "get allocation candidates 1.12 dictish",
+            "get allocation candidates with multiple limits picks the first one",
+            "get allocation candidates without traits summary in old version",
+            "get allocation candidates with required trait",
+            "get allocation candidates with forbidden trait",
+            "get allocation candidates with multiple required traits",
+            "get allocation candidates only nested provider *",
+            "get allocation candidates root and nested *",
+            "get allocation candidates shared and nested old microversion",
+            "get allocation candidates in tree with root",
+            "get allocation candidates in tree with child",
+        ],
+        "allocation-candidates-any-traits": [
+            "get candidates with both OR, AND, and NOT trait queries",
+            "get candidates with multiple OR queries",
+        ],
+        "allocation-candidates-bug-1792503": [
+            "get allocation candidates without aggregate",
+            "get allocation candidates with aggregate ?",
+            "get allocation candidates with shared storage",
+            "get allocation candidates with shared storage with aggregate [AC]",
+            "get allocation candidates with shared storage without aggregate [BC]",
+            "get allocation candidates with shared storage in *",
+            "get allocation candidates with shared storage neither in *",
+        ],
+        "allocation-candidates-mappings-numa": [
+            "simple mapping non granular",
+            "no mappings in 1.33",
+        ],
+        "allocation-candidates-mappings-sharing": ["simple mapping with shared"],
+        "allocation-candidates-root-required": [
+            "trait exists on root and child in separate trees case 1 unsuffixed required"
+        ],
+        "allocations-1.28": ["get candidates with shared"],
+        "shared-resources": ["get allocation candidates shared"],
+    },
+    UNITS: {
+        "inventory": [
+            "get that inventory",
+            "confirm inventory change",
+            "get list of inventories",
+        ],
+        "reshaper": [
+            "get usages on parent after move",
+            "get usages on child after move",
+            "get usages on parent after move back",
+        ],
+        "resource-provider-resources-query": [
+            "list resource providers providing resources (no match - less than min_unit)",
+            "list resource providers providing resources (no match - more than max_unit)",
+            "list resource providers providing resources (no match - bad step size)",
+        ],
+    },
+    CONSUMERS: {
+        "consumer-types-1.38": [
+            "usages include consumer_type",
+            "limit usages by consumer_type",
+            "limit usages by unknown",
+            "confirm reshaped allocations",
+        ],
+        "consumer-types-bug-story-2009167": [
+            'get allocation with 1.38 expected "unknown" consumer_type'
+        ],
+        "ensure-consumer": ["get with 1.12 microversion and check project and user are filled"],
+    },
+    HTTP: {
+        "allocations-post": ["confirm only POST"],
+        "basic-http": ["405 on bad options method on app"],
+        "bug-1674694": ["404 with other accept"],
+        "cors": ["valid * request"],
+        "microversion": ["other accept header bad version"],
+        "non-cors": ["options request not allowed"],
+        "reshaper": ["reshaper is POST only"],
+    },
+    WORDS: {
+        "allocation-candidates": [
+            "get bad limit type",
+            "get bad limit value *",
+            "get allocation candidates in tree with invalid uuid",
+        ],
+        "allocation-candidates-member-of": ["negative agg error on orphaned queryparam"],
+        "granular": ["bogus suffix"],
+        "traits": [
+            "list traits with invalid format of name parameter",
+            "get associated traits with invalid value",
+        ],
+        "usage": ["get total usages *_id * length"],
+    },
+}
