@@ -147,3 +147,4 @@ def test_hosts_and_claims(manage, cloud):
     claim(cloud, "node-1", *BUILT)
     shown("hosts", "placement hosts", manage("placement hosts"))
     shown("claims", "placement claims --host node-1", manage("placement claims --host node-1"))
+    shown("usage", "placement usage --host node-1", manage("placement usage --host node-1"))

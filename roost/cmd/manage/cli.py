@@ -13,7 +13,7 @@ from roost.cmd.manage import audit, cell, database, flavor, image, quota, servic
 from roost.cmd.manage.deployment import Deployment
 from roost.cmd.manage.host_removal import remove_host
 from roost.cmd.manage.placement_explain import explain
-from roost.cmd.manage.placement_inventory import inventory, traits
+from roost.cmd.manage.placement_inventory import inventory, traits, usage
 from roost.cmd.manage.placement_lists import claims, hosts
 from roost.cmd.manage.placement_simulate import simulate
 
@@ -23,7 +23,7 @@ def placement() -> None:
     """Inspect and plan which hosts take which servers."""
 
 
-for _command in (explain, hosts, inventory, traits, claims, remove_host, simulate):
+for _command in (explain, hosts, inventory, usage, traits, claims, remove_host, simulate):
     placement.add_command(_command)
 
 

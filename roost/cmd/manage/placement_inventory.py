@@ -1,5 +1,6 @@
-"""``roost-manage placement inventory`` and ``traits``: what hosts have, by the names of flavors."""
+"""``roost-manage placement inventory``, ``usage``, ``traits``: what hosts have, and its usage."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import click
@@ -8,11 +9,15 @@ from roost.cmd.manage.arguments import host_and_node
 from roost.cmd.manage.deployment import Deployment, pass_deployment
 from roost.cmd.manage.output import json_option, show_rows
 from roost.context import admin_context
-from roost.objects import ResourceInventory
+from roost.objects import HostReport, ResourceInventory, ResourceProvider
 from roost.objects.inventory import providers_of
 
 _NAMES: Final = tuple(name for name in ResourceInventory.fields if name != "resource_class")
 _TEXTS: Final = ("host", "provider", "parent", "resource_class")
+_USAGE: Final = (
+    *("host", "provider", "resource_class", "used", "capacity", "percent"),
+    *("total", "reserved", "allocation_ratio", "overcommitted"),
+)
 _host_option = click.option("--host", help="Those of this host only.")
 
 
@@ -26,7 +31,6 @@ def inventory(deployment: Deployment, *, host: str | None, as_json: bool) -> Non
     All servers of a provider together may have (total - reserved) * allocation ratio. Where more is
     claimed, because there is less than before, it is overcommitted: servers keep what they have.
     """
-    reports = deployment.answering_scheduler.all_hosts(admin_context())
     rows = [
         {
             "host": host_and_node(report.host, report.node),
@@ -36,12 +40,43 @@ def inventory(deployment: Deployment, *, host: str | None, as_json: bool) -> Non
             **{name: getattr(one, name) for name in _NAMES},
             "overcommitted": one.is_overcommitted,
         }
-        for report in reports
-        if host in (None, report.host)
-        for _, part in providers_of(report)
+        for report, part in _providers(deployment, host)
         for one in part.inventories
     ]
     show_rows(rows, (*_TEXTS, *_NAMES, "overcommitted"), as_json=as_json)
+
+
+@click.command()
+@_host_option
+@click.option("--class", "resource_class", metavar="NAME", help="Of this resource class only.")
+@json_option
+@pass_deployment
+def usage(
+    deployment: Deployment, *, host: str | None, resource_class: str | None, as_json: bool
+) -> None:
+    """List what is claimed of each resource class of hosts and their parts, in percent.
+
+    The capacity is (total - reserved) * allocation ratio, by the host's own ratio; an aggregate may
+    set another one. A row is overcommitted where more is claimed.
+    """
+    rows = [
+        {
+            "host": host_and_node(report.host, report.node),
+            "provider": part.name,
+            "resource_class": one.resource_class,
+            "used": one.used,
+            "capacity": one.capacity,
+            "percent": round(100 * one.used / one.capacity) if one.capacity > 0 else None,
+            "total": one.total,
+            "reserved": one.reserved,
+            "allocation_ratio": one.allocation_ratio,
+            "overcommitted": one.is_overcommitted,
+        }
+        for report, part in _providers(deployment, host)
+        for one in part.inventories
+        if resource_class in (None, one.resource_class)
+    ]
+    show_rows(rows, _USAGE, as_json=as_json)
 
 
 @click.command()
@@ -56,9 +91,17 @@ def traits(deployment: Deployment, *, host: str | None, as_json: bool) -> None:
             "provider": part.name,
             "trait": trait,
         }
-        for report in deployment.answering_scheduler.all_hosts(admin_context())
-        if host in (None, report.host)
-        for _, part in providers_of(report)
+        for report, part in _providers(deployment, host)
         for trait in part.traits
     ]
     show_rows(rows, ("host", "provider", "trait"), as_json=as_json)
+
+
+def _providers(
+    deployment: Deployment, host: str | None
+) -> Iterator[tuple[HostReport, ResourceProvider]]:
+    """Yield each node, or those of one host, with each of its providers."""
+    for report in deployment.answering_scheduler.all_hosts(admin_context()):
+        if host in (None, report.host):
+            for _, part in providers_of(report):
+                yield report, part

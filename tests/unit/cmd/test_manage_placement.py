@@ -8,7 +8,15 @@ from roost.cmd.manage.deployment import Deployment
 from roost.db.api import aggregates, build_requests, cells, instance_mappings
 from roost.db.cell import instances, services
 from roost.db.cell import models as cell_models
-from tests.builders import NOW, a_flavor, a_numa_topology, a_spec, a_wish, an_instance
+from tests.builders import (
+    NOW,
+    a_flavor,
+    a_numa_topology,
+    a_provider,
+    a_spec,
+    a_wish,
+    an_instance,
+)
 from tests.fakes.scheduler_claims import FakeLedger, a_claim, a_host
 
 ONE, TWO = (f"aaaaaaaa-0000-4000-8000-00000000000{number}" for number in (1, 2))
@@ -66,7 +74,25 @@ def test_claims_are_listed_of_all_hosts_or_one(placement, schedulers):
     assert "2026-01-02 03:04:05" in placement("claims").out
 
 
-@pytest.mark.parametrize("command", ["hosts", "claims"])
+def test_usage_is_in_percent_of_what_may_be_claimed(placement, schedulers):
+    gpu = a_provider("gpu0", VGPU=4)
+    gpu.inventories[0].used = 5
+    half = a_host("h1", claims=2, vcpus=2, vcpus_ratio=4.0, vcpus_reserved=1, providers=[gpu])
+    schedulers.hosts = [half, a_host("h2", claims=0, vcpus=4, vcpus_reserved=4)]
+    found = placement("usage", "--host", "h1", "--json").json
+    rows = {(row["provider"], row["resource_class"]): row for row in found}
+    assert list(rows) == [("", "VCPU"), ("", "MEMORY_MB"), ("", "DISK_GB"), ("gpu0", "VGPU")]
+    cpus = rows["", "VCPU"]
+    assert (cpus["used"], cpus["capacity"], cpus["percent"]) == (2, 4, 50)
+    assert (cpus["total"], cpus["reserved"], cpus["allocation_ratio"]) == (2, 1, 4.0)
+    gpus = rows["gpu0", "VGPU"]
+    assert (gpus["percent"], gpus["overcommitted"]) == (125, True)
+    assert not cpus["overcommitted"]
+    of_class = placement("usage", "--class", "VCPU", "--json").json
+    assert [(row["host"], row["percent"]) for row in of_class] == [("h1", 50), ("h2", None)]
+
+
+@pytest.mark.parametrize("command", ["hosts", "claims", "inventory", "usage", "traits"])
 def test_without_a_scheduler_there_is_a_clear_word(placement, schedulers, command):
     schedulers.away = True
     assert "no scheduler answers" in placement(command, code=1).err
