@@ -145,7 +145,10 @@ def _check_devices(
 def _check_allocations(
     host: str, placement: GuestPlacement, *, others: Sequence[Share], has: HostResources
 ) -> None:
-    """Make sure that each provider has as much as the scheduler has given."""
+    """Make sure that each provider has as much as the scheduler has given.
+
+    The scheduler alone counts the classes of the host as a whole that its aggregates add.
+    """
     inventories = {"": has.inventories, **{one.name: one.inventories for one in has.providers}}
     for provider, amounts in placement.allocations.items():
         there = _capacities(inventories.get(provider, ()))
@@ -153,6 +156,8 @@ def _check_allocations(
         for other in others:
             taken.update(other.placement.allocations.get(provider, {}))
         for name, amount in amounts.items():
+            if not provider and name not in there:
+                continue
             free = max(there.get(name, 0) - taken[name], 0)
             if amount > free:
                 label = f"{name} of {provider}" if provider else name

@@ -270,6 +270,7 @@ class SchedulerManager:
             lambda session: aggregate_rows.take_in(session, aggregates, snapshot=snapshot)
         ):
             self._table.forget_look()
+            self._reports.forget_aggregates()
             self._publish(HostChanges(aggregates=True))
 
     def update_groups(

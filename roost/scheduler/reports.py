@@ -1,5 +1,7 @@
 """Stores reports of hosts, confirms claims, and corrects drift between claims and reports.
 
+A report is stored with the resource classes and traits that the host's aggregates add.
+
 A claim is *reserved* until its host lists the instance. From then on the reports decide: a
 confirmed claim whose instance is no longer listed is deleted, and an instance that two reports in a
 row list as built, but that has no claim on any host, gets one. This does not affect builds under
@@ -20,6 +22,7 @@ from roost.db.scheduler.claims import CONFIRMED, RESERVED, Claim
 from roost.objects import HostReport
 from roost.objects.base import check_is_past
 from roost.objects.host_changes import DESCRIPTION
+from roost.scheduler.aggregate_resources import AddedResources
 from roost.scheduler.changes import HostChanges
 from roost.scheduler.claims import Claims
 from roost.scheduler.table import HostTable
@@ -54,6 +57,11 @@ class Reports:
         self._table = table
         self._claims = claims
         self._clock = clock
+        self._added = AddedResources()
+
+    def forget_aggregates(self) -> None:
+        """Have the next report read the aggregates: some changed."""
+        self._added.forget_look()
 
     def take_in(self, report: HostReport, *, cell_uuid: str | None = None) -> None:
         """Store a report, confirm claims, and correct drift.
@@ -84,6 +92,7 @@ class Reports:
         """
         reported_at = self._clock()
         with self._database.begin() as session:
+            report = self._added.added_to(session, report)
             taken = report_rows.take_in(
                 session, report, reported_at=reported_at, cell_uuid=cell_uuid
             )

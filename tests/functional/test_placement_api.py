@@ -7,6 +7,7 @@ import requests
 
 from roost.objects.host import uuid_of_node
 from tests.functional.embedded import embedded_cloud
+from tests.stories.cloud import wait_until
 
 HOST = "cell1-host2"
 PROVIDER = uuid_of_node(HOST, HOST)
@@ -229,6 +230,33 @@ def test_traits_and_classes_are_the_standard_ones_and_those_that_hosts_have(ask)
     assert classes[-1] == "CUSTOM_LICENSE"
     assert ask("/resource_classes/CUSTOM_LICENSE").json()["name"] == "CUSTOM_LICENSE"
     ask("/resource_classes/CUSTOM_B", status=404)
+
+
+def test_servers_get_what_an_aggregate_adds_to_its_hosts(ask, cloud, licensed):
+    root = f"/resource_providers/{PROVIDER}"
+    (aggregate,) = cloud.client.get("/os-aggregates")["aggregates"]
+    flavor = cloud.create_flavor(name="slot")
+    specs = {"resources:CUSTOM_SLOT": "1", "trait:CUSTOM_RACK": "required"}
+    cloud.client.post(f"/flavors/{flavor}/os-extra_specs", {"extra_specs": specs})
+
+    def change(value, traits):
+        metadata = {"resources:CUSTOM_SLOT": value, "traits": traits}
+        body = {"set_metadata": {"metadata": metadata}}
+        cloud.client.post(f"/os-aggregates/{aggregate['id']}/action", body)
+
+    def slots():
+        return ask(f"{root}/inventories").json()["inventories"].get("CUSTOM_SLOT", {}).get("total")
+
+    change("1", "CUSTOM_RACK")
+    wait_until(lambda: slots() == 1, "a report with the slot")
+    assert "CUSTOM_RACK" in ask(f"{root}/traits").json()["traits"]
+    (server,) = cloud.wait(cloud.boot(flavorRef=flavor), "ACTIVE")
+    assert server["OS-EXT-SRV-ATTR:host"] == HOST
+    cloud.wait(cloud.boot(flavorRef=flavor), "ERROR")
+    change(None, None)
+    wait_until(lambda: slots() is None, "a report without the slot")
+    allocations = ask(f"/allocations/{server['id']}").json()["allocations"]
+    assert allocations[PROVIDER]["resources"]["CUSTOM_SLOT"] == 1
 
 
 def test_candidates_are_the_providers_that_fit(ask, licensed):

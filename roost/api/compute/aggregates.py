@@ -22,6 +22,7 @@ from roost.db.api import aggregates as rows
 from roost.db.api.aggregates import ZONE
 from roost.db.engine import Session, retried
 from roost.objects import Aggregate
+from roost.objects.aggregate_resources import complaint
 
 _ROOT = "os_compute_api:os-aggregates"
 ACTIONS_POLICY: Final = {
@@ -171,7 +172,13 @@ class Aggregates:
         return self._change(call, alter, doing="remove host from", refusal=exception.Conflict)
 
     def _set_metadata(self, call: Call, identity: int, asked: Any) -> Answer:
-        alter = functools.partial(rows.update, aggregate_id=identity, metadata=asked["metadata"])
+        metadata = asked["metadata"]
+        for key, value in metadata.items():
+            if value is not None and (reason := complaint(key, value)):
+                raise exception.Invalid(
+                    f"Cannot update metadata of aggregate {identity}. {reason}."
+                )
+        alter = functools.partial(rows.update, aggregate_id=identity, metadata=metadata)
         return self._change(call, alter, doing="update metadata of", refusal=exception.Invalid)
 
     def _change(

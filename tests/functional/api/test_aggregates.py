@@ -294,3 +294,18 @@ def test_services_are_listed_with_the_zones_of_aggregates(client, create):
     create("a", "h1", zone="moon")
     listed = client.get("/v2.1/os-services?binary=nova-compute", version="2.53").json["services"]
     assert {one["host"]: one["zone"] for one in listed} == {"h1": "moon", "h2": "nova"}
+
+
+def test_metadata_that_adds_resources_to_hosts_is_checked(client, create, world):
+    path = create("a", "h1")
+    added = {"resources:CUSTOM_LICENSE": "20", "traits": "CUSTOM_LICENSED"}
+    assert _set(client, path, **added).status_code == 200
+    assert _show(client, path)["metadata"] == added
+    for key, value in (("resources:CUSTOM_LICENSE", "many"), ("traits", "licensed")):
+        answer = _set(client, path, **{key: value})
+        fault, message = _message(answer)
+        assert fault == "badRequest"
+        assert f"{key}: '{value}' is no" in message
+    assert _show(client, path)["metadata"] == added
+    assert _set(client, path, **dict.fromkeys(added)).status_code == 200
+    assert _show(client, path)["metadata"] == {}
