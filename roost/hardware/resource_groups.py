@@ -3,7 +3,8 @@
 ``resources:CLASS=n`` may come from any parts of a host, each class from one. What a group requests,
 ``resources1:CLASS=n`` with ``trait1:NAME=required``, comes from one part of the host, which has the
 group's traits. With ``group_policy=isolate`` each group has a part of its own. What ports request
-are groups, too, which the policy does not concern.
+are groups, too, which the policy does not concern. Requests for something else than servers have
+the same groups, as objects.
 
 ``VCPU``, ``PCPU``, ``MEMORY_MB`` and ``DISK_GB`` are no requests in this sense: they override the
 sizes of the flavor (:func:`roost.objects.topology.sizes_of`).
@@ -17,7 +18,7 @@ from typing import Final, NamedTuple
 
 from roost import exception
 from roost.hardware import spec_language, traits
-from roost.objects import Flavor, PortResources
+from roost.objects import Flavor, PortResources, RequestGroup
 from roost.objects.inventory import HOST_CLASSES
 
 POLICY: Final = "group_policy"
@@ -73,6 +74,8 @@ def requested_by(
     amounts: Mapping[str, int] = _NO_AMOUNTS,
     required: Collection[str] = (),
     forbidden: Collection[str] = (),
+    groups: Sequence[RequestGroup] = (),
+    isolated: bool = False,
     ports: Sequence[PortResources] = (),
 ) -> ResourceGroups:
     """Return what extra specs request, with the traits of an image's properties, and what ports do.
@@ -80,12 +83,13 @@ def requested_by(
     The API has checked the values.
 
     :param amounts: more without a group, by class; and more traits that are required or forbidden
+    :param groups: more groups; ``isolated``: whether no two groups come from one part
     """
-    if not specs and not amounts and not ports:
+    if not specs and not amounts and not groups and not ports:
         return NOTHING
     named = (tuple(sorted(amounts.items())), frozenset(required), frozenset(forbidden))
     asked = _read(tuple(specs.items()), tuple(properties.items()), ResourceGroup("", *named))
-    groups = tuple(
+    of_ports = tuple(
         ResourceGroup(
             one.group_id,
             tuple(sorted(one.amounts.items())),
@@ -95,8 +99,37 @@ def requested_by(
         )
         for one in ports
     )
-    asked = asked._replace(groups=(*asked.groups, *groups)) if groups else asked
+    if groups or of_ports:
+        more = (*map(_named, groups), *of_ports)
+        asked = ResourceGroups(asked.own, (*asked.groups, *more), asked.isolated or isolated)
     return asked or NOTHING
+
+
+def check_request(groups: Sequence[RequestGroup], *, policy: str) -> None:
+    """Make sure that the groups of a request are clear.
+
+    :raises roost.exception.Invalid: naming the group
+    """
+    if policy not in POLICIES:
+        raise exception.Invalid(f"{POLICY} must be one of {', '.join(POLICIES)}, not '{policy}'")
+    names = [one.name for one in groups]
+    for one in groups:
+        if not one.name or names.count(one.name) > 1:
+            raise exception.Invalid(f"A group must have a name of its own, not '{one.name}'.")
+        if not one.resources or min(one.resources.values()) < 1:
+            raise exception.Invalid(f"The group '{one.name}' must request some of each resource.")
+        of_host = sorted(HOST_CLASSES.keys() & one.resources.keys())
+        if of_host:
+            raise exception.Invalid(f"The group '{one.name}' cannot request {', '.join(of_host)}.")
+
+
+def _named(group: RequestGroup) -> ResourceGroup:
+    return ResourceGroup(
+        group.name,
+        tuple(sorted(group.resources.items())),
+        frozenset(group.required_traits),
+        frozenset(group.forbidden_traits),
+    )
 
 
 def complaints(flavor: Flavor) -> list[str]:

@@ -30,6 +30,7 @@ from roost.objects.notification import BuildPayload, DestinationsPayload
 from roost.objects.request import (
     BuildRequest,
     Locality,
+    RequestGroup,
     RequestSpec,
     ResourceRequest,
     Retry,
@@ -89,6 +90,7 @@ __all__ = [
     "PciRequest",
     "PortResources",
     "RankedHost",
+    "RequestGroup",
     "RequestSpec",
     "ResourceInventory",
     "ResourceProvider",

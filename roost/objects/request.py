@@ -59,12 +59,31 @@ class Locality(base.RoostObject):
 
 
 @base.VersionedObjectRegistry.register
+class RequestGroup(base.RoostObject):
+    """What each consumer takes of one provider, the host as a whole or a part of it.
+
+    Its ``name`` is for messages. ``resources`` are amounts by class, none of which is VCPU, PCPU,
+    MEMORY_MB or DISK_GB; the provider has all ``required_traits`` and none of the
+    ``forbidden_traits``.
+    """
+
+    VERSION = "1.0"
+    fields = {
+        "name": fields.StringField(),
+        "resources": fields.DictOfIntegersField(),
+        "required_traits": fields.ListOfStringsField(default=[]),
+        "forbidden_traits": fields.ListOfStringsField(default=[]),
+    }
+
+
+@base.VersionedObjectRegistry.register
 class ResourceRequest(base.RoostObject):
     """The requirements of one request's consumers, whatever they are: servers, volumes, jobs.
 
     ``resources`` has what each consumer takes, by class: VCPU, PCPU, MEMORY_MB (MiB), DISK_GB (GiB)
     or any other class that hosts have an inventory of. A host must have all ``required_traits`` and
-    none of the ``forbidden_traits``.
+    none of the ``forbidden_traits``. Each of the ``resource_groups`` comes from one provider; with
+    the ``group_policy`` "isolate", rather than "none", each from another one.
 
     ``requested_host`` / ``requested_node`` name a host, which must pass all filters unless the
     request is ``forced``: then it must pass only those on resources. ``requested_cell`` (by uuid)
@@ -73,13 +92,16 @@ class ResourceRequest(base.RoostObject):
     members.
     """
 
-    VERSION = "1.0"
+    # 1.1: resource_groups, group_policy
+    VERSION = "1.1"
     fields = {
         "request_uuid": fields.UUIDField(),
         "project_id": fields.StringField(),
         "resources": fields.DictOfIntegersField(default={}),
         "required_traits": fields.ListOfStringsField(default=[]),
         "forbidden_traits": fields.ListOfStringsField(default=[]),
+        "resource_groups": fields.ListOfObjectsField("RequestGroup", default=[]),
+        "group_policy": fields.StringField(default="none"),
         "availability_zone": fields.StringField(nullable=True, default=base.NOTHING),
         "requested_host": fields.StringField(nullable=True, default=base.NOTHING),
         "requested_node": fields.StringField(nullable=True, default=base.NOTHING),
@@ -108,7 +130,8 @@ class RequestSpec(ResourceRequest):
     """
 
     # 1.1: the fields of ResourceRequest, and port_resources
-    VERSION = "1.1"
+    # 1.2: resource_groups, group_policy
+    VERSION = "1.2"
     fields = {
         "user_id": fields.StringField(),
         "num_instances": fields.IntegerField(),

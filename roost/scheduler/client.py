@@ -7,11 +7,12 @@ import datetime
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from roost import exception
 from roost.context import RequestContext, admin_context
-from roost.objects import HostReport, InstancePlace, ResourceInventory
+from roost.objects import HostReport, InstancePlace, ResourceInventory, ResourceProvider
 from roost.objects.inventory import HOLDING, HOST_CLASSES, PCPU
 from roost.rpc.scheduler import CellScheduler, Scheduler
 
@@ -158,6 +159,8 @@ def provider_report(
     inventories: Sequence[ResourceInventory],
     consumers: Mapping[str, Mapping[str, int]],
     reported_at: datetime.datetime,
+    providers: Sequence[ResourceProvider] = (),
+    of_parts: Mapping[str, Mapping[str, Mapping[str, int]]] = MappingProxyType({}),
     traits: Sequence[str] = (),
     labels: Sequence[str] = (),
     availability_zone: str = "nova",
@@ -170,7 +173,14 @@ def provider_report(
         ratio count
     :param consumers: everything that is there now, by uuid: its amounts by resource class
     :param reported_at: the time by the host's own clock
+    :param providers: its parts
+    :param of_parts: what consumers have of parts, by their uuid, name of the part and class
     """
+    places = {
+        uuid: {"": {name: amounts[name] for name in amounts if name not in HOLDING}}
+        | {part: dict(given) for part, given in of_parts.get(uuid, {}).items()}
+        for uuid, amounts in consumers.items()
+    }
     return HostReport.of(
         host=name,
         node=name,
@@ -188,10 +198,11 @@ def provider_report(
             uuid: [amounts.get(name, 0) for name in HOLDING] for uuid, amounts in consumers.items()
         },
         places=[
-            InstancePlace.of(instance_uuid=uuid, allocations={"": others})
-            for uuid, amounts in consumers.items()
-            if (others := {name: amounts[name] for name in amounts if name not in HOLDING})
+            InstancePlace.of(instance_uuid=uuid, allocations=given)
+            for uuid, by_part in places.items()
+            if (given := {part: amounts for part, amounts in by_part.items() if amounts})
         ],
+        providers=list(providers),
         reported_at=reported_at,
         **_standard(inventories),
     )

@@ -113,7 +113,11 @@ def asked_by(spec: ResourceRequest) -> Amounts:
 
 
 def grouped(spec: ResourceRequest) -> ResourceGroups:
-    """Return what one instance takes of all other resource classes, which inventories count."""
+    """Return what one instance takes of all other resource classes, which inventories count.
+
+    :raises roost.exception.Invalid: when the groups of the request are not clear
+    """
+    resource_groups.check_request(spec.resource_groups, policy=spec.group_policy)
     specs, properties, ports = {}, {}, []
     if isinstance(spec, RequestSpec):
         specs, properties = spec.flavor.extra_specs, spec.image.properties if spec.image else {}
@@ -124,6 +128,8 @@ def grouped(spec: ResourceRequest) -> ResourceGroups:
         amounts={name: spec.resources[name] for name in spec.resources if name not in HOLDING},
         required=spec.required_traits,
         forbidden=spec.forbidden_traits,
+        groups=spec.resource_groups,
+        isolated=spec.group_policy == resource_groups.ISOLATE,
         ports=ports,
     )
 

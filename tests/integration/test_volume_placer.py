@@ -4,6 +4,7 @@ Two schedulers, a real bus, real databases; the service is the example of doc/co
 """
 
 import collections
+import datetime
 import importlib.util
 import pathlib
 import sys
@@ -16,9 +17,10 @@ from roost import conf, exception, migrations
 from roost.cmd import scheduler as scheduler_daemon
 from roost.context import admin_context
 from roost.db.engine import Database
+from roost.objects import RequestGroup, ResourceInventory, ResourceProvider, ResourceRequest
 from roost.rig import services
 from roost.rpc.transport import Bus
-from roost.scheduler.client import SchedulerClient
+from roost.scheduler.client import CellSchedulerClient, SchedulerClient, provider_report
 from tests.builders import a_uuid
 from tests.parts import second
 from tests.stories.cloud import wait_until
@@ -155,6 +157,62 @@ def test_a_refusal_names_the_class_and_the_trait(placer):
         placer.place([a_uuid() for _ in range(21)], gib=GIB, project="p")
     with pytest.raises(exception.NoValidHost, match="2 hosts: lacks the trait CUSTOM_TAPE"):
         placer.place([a_uuid()], gib=GIB, project="p", traits=["CUSTOM_TAPE"])
+
+
+SHELF_SPACE = "CUSTOM_SHELF_GB"  # which none of the other pools has
+
+
+@pytest.fixture
+def shelves(volumes, connect, schedulers, claims):
+    """A pool with two shelves, of which one is fast."""
+    client = CellSchedulerClient(connect())
+    space = ResourceInventory.of(resource_class=SHELF_SPACE, total=GIB, max_unit=GIB)
+    report = provider_report(
+        "shelves",
+        cell_uuid=volumes.SERVICE,
+        inventories=[],
+        consumers={},
+        providers=[
+            ResourceProvider.of(name="slow", inventories=[space]),
+            ResourceProvider.of(name="fast", inventories=[space], traits=[volumes.SSD]),
+        ],
+        reported_at=datetime.datetime.now(datetime.UTC),
+    )
+    client.update_resource_stats(admin_context(), report=report)
+    wait_until(
+        lambda: schedulers.list_hosts(admin_context(), host="shelves"), "the report of the shelves"
+    )
+    yield client
+    left = [*claims().get("shelves", ())]
+    schedulers.release_claims(admin_context(), instance_uuids=left)
+    schedulers.remove_host(admin_context(), host="shelves")
+
+
+def test_a_mirrored_volume_has_space_on_two_shelves(volumes, shelves):
+    half, fast = (
+        RequestGroup.of(name=name, resources={SHELF_SPACE: GIB}, required_traits=traits)
+        for name, traits in (("1", []), ("2", [volumes.SSD]))
+    )
+
+    def place(*groups, policy):
+        request = ResourceRequest.of(
+            request_uuid=a_uuid(),
+            project_id="p",
+            resource_groups=list(groups),
+            group_policy=policy,
+            requested_cell=volumes.SERVICE,
+        )
+        ((chosen,),) = shelves.select_destinations(
+            admin_context(), request_spec=request, instance_uuids=[a_uuid()], alternates=0
+        )
+        return chosen.allocations
+
+    with pytest.raises(exception.Invalid, match="a name of its own"):
+        place(half, half, policy="isolate")
+    mirrored = place(half, fast, policy="isolate")
+    assert mirrored == {"slow": {SHELF_SPACE: GIB}, "fast": {SHELF_SPACE: GIB}}
+    with pytest.raises(exception.NoValidHost, match=f"not enough {SHELF_SPACE}"):
+        place(half, policy="none")
 
 
 def test_two_racing_consumers_fill_all_pools_exactly(volumes, connect, claims):

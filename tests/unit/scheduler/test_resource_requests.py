@@ -3,7 +3,13 @@
 import pytest
 
 from roost import exception
-from roost.objects import Locality, ResourceInventory, ResourceRequest
+from roost.objects import (
+    Locality,
+    RequestGroup,
+    ResourceInventory,
+    ResourceProvider,
+    ResourceRequest,
+)
 from roost.rpc.scheduler import RESERVATION_LIFETIME
 from roost.scheduler.client import provider_report
 from tests.builders import CELL2, NOW, a_flavor, a_group, a_spec, a_uuid
@@ -174,3 +180,90 @@ def test_reserve_and_ratio_of_a_standard_class_count(select, pool):
     assert select(resources={"DISK_GB": 16}) == ["p1"]
     with pytest.raises(exception.NoValidHost, match="not enough disk"):
         select(resources={"DISK_GB": 1})
+
+
+def a_shelf(name, total, *traits):
+    return ResourceProvider.of(name=name, traits=traits, inventories=[inventory(SPACE, total)])
+
+
+def a_part(name, amount, **values):
+    return RequestGroup.of(name=name, resources={SPACE: amount}, **values)
+
+
+@pytest.fixture
+def given(manager, context, select):
+    """Have a consumer of these groups placed; return what it has of each part of its host."""
+
+    def given(*groups, **values):
+        uuid = a_uuid()
+        select(uuid, resource_groups=list(groups), **values)
+        (claim,) = manager.list_claims(context, instance_uuids=[uuid])
+        return claim["allocations"]
+
+    return given
+
+
+def test_a_group_comes_from_one_part_of_a_host(pool, given):
+    shelves = [a_shelf("s1", 6), a_shelf("s2", 6, "STORAGE_DISK_SSD")]
+    pool("p1", inventories=[inventory("CUSTOM_IOPS", 100)], providers=shelves)
+    with pytest.raises(exception.NoValidHost, match=f"7 {SPACE} at once are not allowed"):
+        given(a_part("1", 7))
+    ssd = a_part("fast", 4, required_traits=["STORAGE_DISK_SSD"])
+    assert given(ssd, resources={"CUSTOM_IOPS": 5}) == {"": {"CUSTOM_IOPS": 5}, "s2": {SPACE: 4}}
+    slow = a_part("slow", 4, forbidden_traits=["STORAGE_DISK_SSD"])
+    assert given(slow) == {"s1": {SPACE: 4}}
+    with pytest.raises(exception.NoValidHost, match=f"not enough {SPACE}"):
+        given(ssd)
+
+
+def test_groups_come_from_one_part_or_from_different_ones_by_the_policy(pool, given):
+    pool("p1", inventories=[inventory("CUSTOM_IOPS", 1)], providers=[a_shelf("s1", 6)])
+    mirror = a_part("1", 2), a_part("2", 2)
+    with pytest.raises(exception.NoValidHost, match="parts that go together"):
+        given(*mirror, group_policy="isolate")
+    assert given(*mirror) == {"s1": {SPACE: 4}}
+    pool("p2", inventories=[inventory("CUSTOM_IOPS", 1)],
+         providers=[a_shelf("s1", 2), a_shelf("s2", 2)])  # fmt: skip
+    assert given(*mirror, group_policy="isolate") == {"s1": {SPACE: 2}, "s2": {SPACE: 2}}
+
+
+def test_the_groups_of_a_flavor_and_of_a_request_add_up(select, report):
+    shelves = [a_shelf("s1", 2), a_shelf("s2", 2)]
+    report("h1", providers=shelves)
+    flavor = a_flavor(vcpus=1, memory_mb=1, root_gb=0, extra_specs={f"resources1:{SPACE}": "2"})
+    assert select(request=a_spec(flavor=flavor, resource_groups=[a_part("2", 2)])) == ["h1"]
+    with pytest.raises(exception.NoValidHost, match=f"not enough {SPACE}"):
+        select(request=a_spec(flavor=flavor))
+
+
+@pytest.mark.parametrize(
+    ("groups", "policy", "message"),
+    [
+        ([a_part("1", 0)], "none", "The group '1' must request some of each resource"),
+        ([a_part("1", -1)], "none", "The group '1' must request some of each resource"),
+        ([RequestGroup.of(name="1", resources={})], "none", "The group '1' must request some"),
+        ([a_part("1", 1), a_part("1", 1)], "none", "a name of its own, not '1'"),
+        ([a_part("", 1)], "none", "a name of its own, not ''"),
+        (
+            [RequestGroup.of(name="1", resources={"VCPU": 1, SPACE: 1})],
+            "none",
+            "The group '1' cannot request VCPU",
+        ),
+        ([a_part("1", 1)], "apart", "group_policy must be one of none, isolate, not 'apart'"),
+    ],
+)
+def test_groups_that_are_not_clear_are_refused(select, pool, groups, policy, message):
+    pool("p1")
+    with pytest.raises(exception.Invalid, match=message):
+        select(resource_groups=groups, group_policy=policy)
+
+
+def test_what_a_consumer_has_of_a_part_is_restored_from_reports(manager, context, pool, clock):
+    volume = a_uuid()
+    for _ in range(2):
+        clock.pass_(1)
+        pool("p1", at=clock.now, inventories=[inventory("CUSTOM_IOPS", 9)],
+             providers=[a_shelf("s1", 6)], consumers={volume: {"CUSTOM_IOPS": 1}},
+             of_parts={volume: {"s1": {SPACE: 2}}})  # fmt: skip
+    (claim,) = manager.list_claims(context)
+    assert claim["allocations"] == {"": {"CUSTOM_IOPS": 1}, "s1": {SPACE: 2}}
