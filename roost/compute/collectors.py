@@ -9,7 +9,7 @@ import dataclasses
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent import futures
 from typing import Any, Final, Protocol, Self
 
@@ -31,6 +31,7 @@ class Collected:
     """What a collector has found: the same terms as in a HostReport.
 
     ``inventories`` and ``traits`` are those of the host as a whole, ``providers`` its parts.
+    ``additions`` are more of them for parts that others announce, by their names.
     """
 
     inventories: tuple[ResourceInventory, ...] = ()
@@ -38,6 +39,7 @@ class Collected:
     labels: tuple[str, ...] = ()
     metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
     providers: tuple[ResourceProvider, ...] = ()
+    additions: tuple[ResourceProvider, ...] = ()
 
 
 class HostCollector(Protocol):
@@ -137,7 +139,7 @@ class Collectors:
         """Return the resources of a node with all that collectors have found.
 
         Of two inventories of one class the later collector's counts, and the hypervisor's least;
-        so it is with two providers of one name.
+        so it is with two providers of one name. Additions to parts count least.
         """
         answers = [one.answer for one in self._asked.values()]
         both = [*has.inventories, *(one for each in answers for one in each.inventories)]
@@ -145,7 +147,7 @@ class Collectors:
         return dataclasses.replace(
             has,
             inventories=tuple({one.resource_class: one for one in both}.values()),
-            providers=self._connected({one.name: one for one in parts}),
+            providers=self._connected({one.name: _completed(one, answers) for one in parts}),
             traits=(*has.traits, *(trait for each in answers for trait in each.traits)),
             labels=(*has.labels, *(label for each in answers for label in each.labels)),
         )
@@ -172,6 +174,18 @@ class Collectors:
 NO_COLLECTORS: Final = Collectors({})
 
 
+def _completed(part: ResourceProvider, answers: Iterable[Collected]) -> ResourceProvider:
+    """Return a part with what collectors add to it."""
+    more = [one for each in answers for one in each.additions if one.name == part.name]
+    if not more:
+        return part
+    added = [inventory for one in more for inventory in one.inventories]
+    by_class = {one.resource_class: one for one in (*added, *part.inventories)}
+    traits = dict.fromkeys([*part.traits, *(trait for one in more for trait in one.traits)])
+    values = {"inventories": list(by_class.values()), "traits": list(traits)}
+    return ResourceProvider.of(**{**part.values(), **values})
+
+
 def _check(found: Any) -> None:
     """Make sure that an answer may go to the schedulers.
 
@@ -180,6 +194,8 @@ def _check(found: Any) -> None:
     if not isinstance(found, Collected):
         raise exception.Invalid(f"it answered {type(found).__name__}, not Collected")
     complaint = complaint_about(found.inventories, found.traits, found.providers)
+    for one in found.additions:
+        complaint = complaint or complaint_about(one.inventories, one.traits)
     if complaint is not None:
         raise exception.Invalid(complaint)
     wrong = [name for name, value in found.metrics.items() if not math.isfinite(value)]

@@ -1,7 +1,7 @@
 """Inventories and traits of hosts that operators write: files in OpenStack's documented format.
 
 See "Managing Resource Providers Using Config Files" in the documentation of Nova, whose files these
-are: schema version 1.x, a list of providers, each of which is a node.
+are: schema version 1.x, a list of providers, each of which is a node or a part of one.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from oslo_config import cfg
 
 from roost import exception
 from roost.compute.collectors import Collected
-from roost.objects import ResourceInventory
+from roost.objects import ResourceInventory, ResourceProvider
 from roost.objects.host import uuid_of_node
 
 THIS_NODE: Final = "$COMPUTE_NODE"
@@ -105,20 +105,26 @@ def read(folder: str, *, host: str, node: str) -> Collected:
 
     :raises roost.exception.Invalid: with the file, the line and what is wrong there
     """
-    inventories: dict[str, ResourceInventory] = {}
-    traits: set[str] = set()
+    found = {"": ResourceProvider.of(name="", inventories=[])}
     for path in sorted(pathlib.Path(folder).glob("*.yaml")):
         for provider in _providers(path):
-            if not _is_of(provider["identification"], host, node):
-                continue
-            for one in _inventories(path, provider):
-                if one.resource_class in inventories:
-                    raise exception.Invalid(
-                        f"{path}: {one.resource_class} of {node} is defined before: name it once."
-                    )
-                inventories[one.resource_class] = one
-            traits.update(provider.get("traits", {}).get("additional", ()))
-    return Collected(tuple(inventories.values()), tuple(sorted(traits)))
+            part = _part_of(provider["identification"], host, node)
+            if part is not None:
+                one = found.setdefault(part, ResourceProvider.of(name=part, inventories=[]))
+                _add(one, path, provider, node=node)
+    whole = found.pop("")
+    return Collected(tuple(whole.inventories), tuple(whole.traits), additions=tuple(found.values()))
+
+
+def _add(one: ResourceProvider, path: pathlib.Path, said: Mapping[str, Any], *, node: str) -> None:
+    """Add to a provider what a file says of it."""
+    for inventory in _inventories(path, said):
+        name = inventory.resource_class
+        if name in [each.resource_class for each in one.inventories]:
+            of = f"{node}_{one.name}" if one.name else node
+            raise exception.Invalid(f"{path}: {name} of {of} is defined before: name it once.")
+        one.inventories.append(inventory)
+    one.traits = sorted({*one.traits, *said.get("traits", {}).get("additional", ())})
 
 
 def _providers(path: pathlib.Path) -> list[dict[str, Any]]:
@@ -148,10 +154,12 @@ def _line(node: yaml.Node | None, keys: Sequence[str | int]) -> int:
     return line
 
 
-def _is_of(identification: Mapping[str, str], host: str, node: str) -> bool:
-    if "name" in identification:
-        return identification["name"] == node
-    return identification["uuid"] in (THIS_NODE, uuid_of_node(host, node))
+def _part_of(identification: Mapping[str, str], host: str, node: str) -> str | None:
+    """Return the name of the node's part that is meant, "" for the whole, None for other nodes."""
+    name = identification.get("name", "")
+    if name == node or identification.get("uuid") in (THIS_NODE, uuid_of_node(host, node)):
+        return ""
+    return name.removeprefix(f"{node}_") if name.startswith(f"{node}_") else None
 
 
 def _inventories(path: pathlib.Path, provider: Mapping[str, Any]) -> Iterator[ResourceInventory]:

@@ -1,5 +1,6 @@
 """Inventories and traits of a host that its operator has written into files."""
 
+import dataclasses
 import textwrap
 
 import pytest
@@ -8,6 +9,7 @@ from roost import conf, exception
 from roost.compute.collectors import Collectors
 from roost.compute.provider_config import read
 from roost.objects.host import uuid_of_node
+from tests.builders import a_provider
 from tests.unit.compute.conftest import RESOURCES
 
 DOCUMENTED = """
@@ -60,6 +62,47 @@ def test_the_documented_format_gives_a_node_inventories_and_traits(write, found,
 def test_other_nodes_get_nothing_of_it(write, found):
     write(DOCUMENTED.format(identification="name: n2"))
     assert found().inventories == found().traits == ()
+
+
+def test_a_part_is_named_after_its_node(write, tmp_path):
+    write(DOCUMENTED.format(identification="name: n1_gpu0"))
+    write(DOCUMENTED.format(identification="name: n1_gpu9"), "b.yaml")
+    options = conf.of({"compute": {"provider_config_location": str(tmp_path)}})
+    collectors = Collectors.from_conf(options, node="n1")
+    collectors.ask("provider_config")
+    parts = [a_provider(name, VGPU=4, traits=["CUSTOM_OWN"]) for name in ("gpu0", "gpu1")]
+    has = collectors.added_to(dataclasses.replace(RESOURCES, providers=tuple(parts)))
+    assert has.inventories == RESOURCES.inventories
+    assert [
+        (one.name, {each.resource_class: each.total for each in one.inventories}, one.traits)
+        for one in has.providers
+    ] == [
+        (
+            "gpu0",
+            {"CUSTOM_EXAMPLE_RESOURCE_CLASS": 100, "VGPU": 4},
+            ["CUSTOM_OWN", "CUSTOM_EXAMPLE_TRAIT"],
+        ),
+        ("gpu1", {"VGPU": 4}, ["CUSTOM_OWN"]),
+    ]
+
+
+def test_what_a_part_says_of_a_class_itself_counts(write, tmp_path):
+    write(DOCUMENTED.format(identification="name: n1_gpu0"))
+    options = conf.of({"compute": {"provider_config_location": str(tmp_path)}})
+    collectors = Collectors.from_conf(options, node="n1")
+    collectors.ask("provider_config")
+    own = a_provider("gpu0", CUSTOM_EXAMPLE_RESOURCE_CLASS=7)
+    (part,) = collectors.added_to(dataclasses.replace(RESOURCES, providers=(own,))).providers
+    assert [one.total for one in part.inventories] == [7]
+
+
+def test_files_name_a_class_of_a_part_once(write, found):
+    for name in ("a.yaml", "b.yaml"):
+        write(DOCUMENTED.format(identification="name: n1_gpu0"), name)
+    with pytest.raises(
+        exception.Invalid, match=r"b\.yaml: CUSTOM_\w+ of n1_gpu0 is defined before"
+    ):
+        found()
 
 
 def test_without_files_there_is_nothing(found, tmp_path):
