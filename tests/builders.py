@@ -2,7 +2,7 @@
 
 import datetime
 import uuid as uuids
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from roost import states
@@ -31,6 +31,7 @@ from roost.objects import (
     Vif,
     VifAddress,
 )
+from roost.objects.allocations import Allocations, of_host
 
 CELL1 = "11111111-1111-4111-8111-111111111111"
 CELL2 = "22222222-2222-4222-8222-222222222222"
@@ -248,6 +249,15 @@ def a_selection(host: str = "h1", **values: Any) -> Selection:
     )
 
 
+# What a host has, by the names that tests use.
+SIZES = (
+    ("vcpus", "VCPU", 8),
+    ("pcpus", "PCPU", 0),
+    ("memory_mb", "MEMORY_MB", 16384),
+    ("disk_gb", "DISK_GB", 100),
+)
+
+
 def a_report(host: str = "h1", **values: Any) -> HostReport:
     return HostReport.of(
         **{
@@ -257,26 +267,33 @@ def a_report(host: str = "h1", **values: Any) -> HostReport:
             "availability_zone": "nova",
             "enabled": True,
             "up": True,
-            "vcpus": 8,
-            "memory_mb": 16384,
-            "disk_gb": 100,
-            "vcpus_reserved": 0,
-            "memory_mb_reserved": 0,
-            "disk_gb_reserved": 0,
-            "vcpus_ratio": 1.0,
-            "memory_mb_ratio": 1.0,
-            "disk_gb_ratio": 1.0,
-            "vcpus_used": 0,
-            "memory_mb_used": 0,
-            "disk_gb_used": 0,
             "hypervisor_type": "fake",
             "hypervisor_version": 1,
             "traits": [],
             "instances": [],
             "reported_at": NOW,
+            "inventories": [*_counted(values), *values.pop("inventories", ())],
         }
         | values
     )
+
+
+def _counted(values: dict[str, Any]) -> Iterator[ResourceInventory]:
+    """Take what concerns the sizes of a host, such as ``vcpus_used``, from the values."""
+    for name, resource_class, size in SIZES:
+        total = values.pop(name, size)
+        given = {
+            each: values.pop(f"{name}_{short}")
+            for short, each in (("reserved",) * 2, ("ratio", "allocation_ratio"), ("used",) * 2)
+            if f"{name}_{short}" in values
+        }
+        if total:
+            yield an_inventory(resource_class, total, **given)
+
+
+def taken(*, vcpus: int = 0, pcpus: int = 0, memory_mb: int = 0, disk_gb: int = 0) -> Allocations:
+    """What a claim has of its host, or all claims together."""
+    return of_host({"VCPU": vcpus, "PCPU": pcpus, "MEMORY_MB": memory_mb, "DISK_GB": disk_gb})
 
 
 def a_migration(**values: Any) -> Migration:

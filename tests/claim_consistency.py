@@ -1,32 +1,41 @@
 """Whether the scheduler's books are right, read past all of its code."""
 
 import collections
+import json
 
 import sqlalchemy as sa
 
 from roost.db.scheduler import models
 
-SIZES = ("vcpus", "pcpus", "memory_mb", "disk_gb")
-
 
 def assert_right(database):
     """What each host has in use is the sum of its claims, and no more than it has."""
-    hosts, claims = models.hosts.c, models.claims.c
-    sums = [sa.func.coalesce(sa.func.sum(claims[name]), 0) for name in SIZES]
-    sums.append(sa.func.count(claims.instance_uuid))
-    used = [hosts[f"{name}_used"] for name in (*SIZES, "instances")]
-    statement = (
-        sa.select(*used, *sums, *(hosts[name] for name in SIZES))
-        .select_from(models.hosts.outerjoin(models.claims))
-        .group_by(hosts.id)
+    statement = (  # one, as a scheduler may be at work
+        "SELECT hosts.id, instances_used, used, inventories, allocations"
+        " FROM hosts LEFT JOIN claims ON claims.host_id = hosts.id"
     )
     with database.read() as session:
-        rows = [[int(value) for value in row] for row in session.execute(statement)]
+        rows = session.execute(sa.text(statement)).all()
     assert rows
-    for row in rows:
-        used, claimed, capacity = row[:5], row[5:10], row[10:]
-        assert used == claimed
-        assert all(u <= c for u, c in zip(used, capacity, strict=False))
+    hosts = {}
+    for *host, allocations in rows:
+        hosts.setdefault(tuple(host), []).extend([json.loads(allocations)] if allocations else [])
+    for (_, instances, used, inventories), claims in hosts.items():
+        claimed, counted = collections.Counter(), json.loads(used)
+        for allocations in claims:
+            claimed.update(_flat(allocations))
+        assert (instances, _flat(counted)) == (len(claims), dict(claimed))
+        for name, _parent, _uuid, _traits, classes in json.loads(inventories):
+            for each, (total, *_) in classes.items():
+                assert counted.get(name, {}).get(each, 0) <= total
+
+
+def _flat(allocations):
+    return {
+        (provider, name): amount
+        for provider, amounts in allocations.items()
+        for name, amount in amounts.items()
+    }
 
 
 def most_of_a_group_on_a_host(database):

@@ -23,6 +23,7 @@ from roost.db.cell import instances, soft_delete
 from roost.db.engine import Database
 from roost.external.neutron_ports import LeftoverPorts
 from roost.objects import Instance, InstancePlace
+from roost.objects.allocations import of_host, plus
 from roost.objects.topology import sizes_of
 from roost.scheduler.client import SchedulerClient
 
@@ -145,9 +146,7 @@ class RepairExecutor:
         return restored
 
     def _claim(self, host: str, node: str, there: Sequence[Instance]) -> list[str]:
-        holdings = {
-            one.uuid: list(sizes_of(one.flavor, one.image, one.numa_topology)) for one in there
-        }
+        holdings = {one.uuid: _holding(one) for one in there}
         try:
             return self._schedulers.restore_claims(
                 self._context,
@@ -260,8 +259,13 @@ class RepairExecutor:
         return _swapped(repair, "left to the next super-conductor", done=done)
 
 
+def _holding(instance: Instance) -> dict[str, dict[str, int]]:
+    sizes = sizes_of(instance.flavor, instance.image, instance.numa_topology)
+    return plus(of_host(sizes), instance.allocations)
+
+
 def _place(instance: Instance) -> InstancePlace | None:
-    """Return the CPUs, devices and allocations of an instance; None: it has none."""
+    """Return the NUMA cells and devices of an instance; None: it has none."""
     return InstancePlace.of_holder(instance, instance_uuid=instance.uuid)
 
 

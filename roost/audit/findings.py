@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from roost import states
-from roost.audit import snapshot as audit_snapshot
 from roost.audit.snapshot import Snapshot
 from roost.db.api.quota import RESOURCES
 from roost.external.neutron_ports import ServerPort
@@ -79,9 +78,9 @@ def _instances_without_claim(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 def _usage_differs(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     for (host, node), (used, held) in snapshot.miscounted.items():
         amounts = ", ".join(
-            f"{name} {much} for {claimed}"
-            for name, much, claimed in zip(audit_snapshot.RESOURCES, used, held, strict=True)
-            if much != claimed
+            f"{name} {used.get(name, 0)} for {held.get(name, 0)}"
+            for name in sorted({**used, **held})
+            if used.get(name, 0) != held.get(name, 0)
         )
         yield host if host == node else f"{host} {node}", f"counts as in use: {amounts}"
 

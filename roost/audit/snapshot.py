@@ -15,11 +15,10 @@ from roost.external.neutron_ports import ServerPort
 from roost.rpc.scheduler import RESERVATION_LIFETIME
 from roost.scheduler.client import SchedulerClient
 
-RESOURCES: Final = ("vcpus", "pcpus", "memory_mb", "disk_gb", "instances")
 GRACE: Final = 60  # seconds: schedulers delete old reservations periodically
 
 Node = tuple[str, str]  # a host and its node
-Amounts = tuple[int, ...]  # amounts of RESOURCES, in that order
+Amounts = Mapping[str, int]  # by resource
 Claim = Mapping[str, Any]
 
 
@@ -44,13 +43,9 @@ def miscounted(
 ) -> dict[Node, tuple[Amounts, Amounts]]:
     """Return the nodes whose usage differs from the sum of their claims: used, claimed."""
     return {
-        (row["host"], row["node"]): (_amounts(row["used"]), _amounts(row["claimed"]))
+        (row["host"], row["node"]): (row["used"], row["claimed"])
         for row in schedulers.list_miscounted(context)
     }
-
-
-def _amounts(by_name: Mapping[str, int]) -> Amounts:
-    return tuple(by_name[name] for name in RESOURCES)
 
 
 _LONG_AGO: Final = datetime.datetime.min.replace(tzinfo=datetime.UTC)

@@ -8,7 +8,7 @@ import collections
 import dataclasses
 import datetime
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Self
 
 from oslo_config import cfg
@@ -23,6 +23,7 @@ from roost.objects import (
     PciPool,
     ResourceInventory,
 )
+from roost.objects.allocations import Allocations, of_host, plus
 from roost.objects.topology import sizes_of
 
 _LABELS: Final = {
@@ -30,6 +31,14 @@ _LABELS: Final = {
     "memory_mb": "MiB of memory",
     "disk_gb": "GiB of disk",
     "pcpus": "dedicated CPUs",
+}
+
+
+_CLASSES: Final = {
+    "vcpus": "VCPU",
+    "memory_mb": "MEMORY_MB",
+    "disk_gb": "DISK_GB",
+    "pcpus": "PCPU",
 }
 
 
@@ -55,10 +64,8 @@ NOTHING: Final = Share(Amounts(0, 0, 0))
 
 def share_of(instance: Instance, placement: GuestPlacement) -> Share:
     """Return the resources that an instance uses."""
-    vcpus, pcpus, memory_mb, disk_gb = sizes_of(
-        instance.flavor, instance.image, placement.numa_topology
-    )
-    amounts = Amounts(vcpus=vcpus, pcpus=pcpus, memory_mb=memory_mb, disk_gb=disk_gb)
+    sizes = sizes_of(instance.flavor, instance.image, placement.numa_topology)
+    amounts = Amounts(**{name: sizes[each] for name, each in _CLASSES.items()})
     return Share(amounts, placement)
 
 
@@ -73,7 +80,7 @@ def most(
 ) -> Amounts:
     """Return how much all instances of a host together may use.
 
-    :param limits: by name of the resource; others are computed from the host's resources
+    :param limits: by resource class; others are computed from the host's resources
     """
     own = Amounts(
         vcpus=(has.vcpus - reserved.vcpus) * ratios.vcpus,
@@ -81,7 +88,8 @@ def most(
         disk_gb=(has.disk_gb - reserved.disk_gb) * ratios.disk_gb,
         pcpus=has.pcpus,
     )
-    return own._replace(**{name: limits[name] for name in Amounts._fields if name in limits})
+    known = {name: limits[each] for name, each in _CLASSES.items() if each in limits}
+    return own._replace(**known)
 
 
 def check(
@@ -200,8 +208,6 @@ def _refusal(
 
 
 _MIB_PER_GIB = 1024
-_OVERCOMMITTED = ("vcpus", "memory_mb", "disk_gb")
-_HELD = ("vcpus", "pcpus", "memory_mb", "disk_gb")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -280,12 +286,11 @@ def compose(
         host_ip=settings.host_ip,
         labels=sorted({*settings.labels, *has.labels}),
         traits=sorted({*has.traits, *able}),
-        inventories=list(has.inventories),
+        inventories=[*_inventories(has, settings, used), *has.inventories],
         providers=list(has.providers),
         metrics=dict(metrics),
         load_average=list(load.averages) if load else [],
         users=load.users if load else 0,
-        pcpus_used=int(used.pcpus),
         io_operations=contents.operations,
         failed_builds=contents.failed_builds,
         instances=sorted(contents.listed),
@@ -293,18 +298,11 @@ def compose(
         places=_places({uuid: contents.shares[uuid] for uuid in sorted(contents.built)}),
         reported_at=reported_at,
         **_described(has),
-        **_suffixed(settings.reserved, "reserved"),
-        **_suffixed(settings.ratios, "ratio"),
-        **_suffixed(used, "used"),
     )
 
 
 def _described(has: HostResources) -> dict[str, Any]:
     return {
-        "vcpus": has.vcpus,
-        "pcpus": has.pcpus,
-        "memory_mb": has.memory_mb,
-        "disk_gb": has.disk_gb,
         "hypervisor_type": has.hypervisor_type,
         "hypervisor_version": has.hypervisor_version,
         "architectures": list(has.architectures),
@@ -316,17 +314,32 @@ def _described(has: HostResources) -> dict[str, Any]:
     }
 
 
-def _holding(share: Share) -> list[int]:
-    return [int(getattr(share.amounts, name)) for name in _HELD]
+def _holding(share: Share) -> Allocations:
+    sizes = {each: int(getattr(share.amounts, name)) for name, each in _CLASSES.items()}
+    return plus(of_host(sizes), share.placement.allocations)
 
 
 def _places(shares: Mapping[str, Share]) -> list[InstancePlace]:
     found = (
         InstancePlace.of_holder(share.placement, instance_uuid=uuid)
         for uuid, share in shares.items()
+        if share.placement.numa_topology is not None or share.placement.pci
     )
     return [place for place in found if place is not None]
 
 
-def _suffixed(amounts: Amounts, suffix: str) -> dict[str, float]:
-    return {f"{name}_{suffix}": getattr(amounts, name) for name in _OVERCOMMITTED}
+def _inventories(
+    has: HostResources, settings: HostSettings, used: Amounts
+) -> Iterator[ResourceInventory]:
+    """Yield the inventories of what a driver counts by itself; PCPU has no reserve and no ratio."""
+    for name, resource_class in _CLASSES.items():
+        total = getattr(has, name)
+        if total:
+            yield ResourceInventory.of(
+                resource_class=resource_class,
+                total=total,
+                reserved=getattr(settings.reserved, name),
+                allocation_ratio=getattr(settings.ratios, name) or 1.0,
+                max_unit=total,
+                used=int(getattr(used, name)),
+            )

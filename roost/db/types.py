@@ -47,6 +47,22 @@ class StringList(sa.types.TypeDecorator[list[str]]):
         return json.loads(value) if value else []
 
 
+as_json: Final = json.JSONEncoder(separators=(",", ":")).encode  # made once: it is frequent
+
+
+class Json(sa.types.TypeDecorator[Any]):
+    """A plain value, as JSON."""
+
+    impl = LongText
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str:
+        return as_json(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        return None if value is None else json.loads(value)
+
+
 class UtcDateTime(sa.types.TypeDecorator[datetime.datetime]):
     """A time with microseconds, stored as UTC without time zone, returned with it."""
 

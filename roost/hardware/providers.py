@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, Self
 
 from roost.hardware.resource_groups import ResourceGroups
 from roost.objects import ResourceInventory, ResourceProvider
+from roost.objects.allocations import Allocations, Amounts, plus
 
 
 class Stock(NamedTuple):
@@ -49,8 +50,8 @@ class FreeProvider(NamedTuple):
         stocks = {name: Stock(amount, 1, amount, 1) for name, amount in amounts.items()}
         return cls(provider.name, frozenset(provider.traits), stocks, provider.parent)
 
-    def changed(self, amounts: Mapping[str, int]) -> Self:
-        """Return it with so much more of some classes; classes that it does not have are ignored.
+    def changed(self, amounts: Amounts, *, sign: int) -> Self:
+        """Return it with so much more (1) or less (-1) of some classes; others are ignored.
 
         Amounts may become negative.
         """
@@ -58,7 +59,7 @@ class FreeProvider(NamedTuple):
         for name, more in amounts.items():
             if name in stocks:
                 free, least, most, step = stocks[name]
-                stocks[name] = Stock(free + more, least, most, step)
+                stocks[name] = Stock(free + sign * more, least, most, step)
         return self._replace(stocks=stocks)
 
     def holding(self, amounts: Iterable[tuple[str, int]]) -> Self:
@@ -70,46 +71,19 @@ class FreeProvider(NamedTuple):
         return self._replace(stocks=stocks)
 
 
-class Allocation(NamedTuple):
-    """What an instance has of one resource class, and of which provider."""
-
-    provider: str
-    resource_class: str
-    amount: int
-
-
-def listed(by_name: Mapping[str, Mapping[str, int]]) -> tuple[Allocation, ...]:
-    """Return the allocations in amounts by provider and class."""
-    return tuple(
-        Allocation(provider, name, amount)
-        for provider, amounts in by_name.items()
-        for name, amount in amounts.items()
-    )
-
-
-def by_provider(allocations: Iterable[Allocation]) -> dict[str, dict[str, int]]:
-    """Return the amounts by provider and class."""
-    found: dict[str, dict[str, int]] = {}
-    for provider, name, amount in allocations:
-        amounts = found.setdefault(provider, {})
-        amounts[name] = amounts.get(name, 0) + amount
-    return found
-
-
 def recount(
-    providers: tuple[FreeProvider, ...], allocations: Sequence[Allocation], *, sign: int
+    providers: tuple[FreeProvider, ...], allocations: Allocations, *, sign: int
 ) -> tuple[FreeProvider, ...]:
     """Return the providers with allocations given back (1) or taken (-1).
 
     Those of providers that the host does not have (any more) are ignored.
     """
-    if not allocations:
+    if allocations.keys().isdisjoint(one.name for one in providers):
         return providers
-    more = {
-        name: {resource_class: sign * amount for resource_class, amount in amounts.items()}
-        for name, amounts in by_provider(allocations).items()
-    }
-    return tuple(one.changed(more[one.name]) if one.name in more else one for one in providers)
+    return tuple(
+        one.changed(allocations[one.name], sign=sign) if one.name in allocations else one
+        for one in providers
+    )
 
 
 class _Part(NamedTuple):
@@ -158,7 +132,7 @@ class Allocator:
         self._request = request
         self._parts = groups + single
 
-    def find(self, providers: Sequence[FreeProvider]) -> tuple[Allocation, ...] | str:
+    def find(self, providers: Sequence[FreeProvider]) -> Allocations | str:
         """Return what an instance would get of a host, or, for users, why it does not fit.
 
         The first provider is the host as a whole. An allocation is found if one exists; of several
@@ -166,15 +140,17 @@ class Allocator:
         """
         if len(providers) == 1 and not self._request.groups:
             lack = self._lack_of_whole(providers[0].stocks)
-            return lack or tuple(Allocation("", *one) for one in self._request.own.amounts)
+            return lack or {"": dict(self._request.own.amounts)}
         choices = [sum(map(part.fits, providers)) for part in self._parts]
         if not all(choices):
             return _lack(self._parts[choices.index(0)], providers)
         found = self._search(providers, choices)
         if found is None:
             return f"not enough {' and '.join(self._request.classes)} in parts that go together"
-        amounts = (Allocation(name, *one) for part, name in found for one in part.amounts)
-        return listed(by_provider(amounts))
+        allocations: Allocations = {}
+        for part, name in found:
+            allocations = plus(allocations, {name: dict(part.amounts)})
+        return allocations
 
     def providers_of_groups(self, providers: Sequence[FreeProvider]) -> dict[str, str] | None:
         """Return the name of each group's provider, for an allocation as :meth:`find` returns it.

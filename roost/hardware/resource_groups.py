@@ -118,7 +118,7 @@ def check_request(groups: Sequence[RequestGroup], *, policy: str) -> None:
             raise exception.Invalid(f"A group must have a name of its own, not '{one.name}'.")
         if not one.resources or min(one.resources.values()) < 1:
             raise exception.Invalid(f"The group '{one.name}' must request some of each resource.")
-        of_host = sorted(HOST_CLASSES.keys() & one.resources.keys())
+        of_host = sorted(set(HOST_CLASSES).intersection(one.resources))
         if of_host:
             raise exception.Invalid(f"The group '{one.name}' cannot request {', '.join(of_host)}.")
 

@@ -21,9 +21,9 @@ from roost import exception
 __all__ = [
     "NOTHING",
     "DateTimeField",
+    "DictOfAllocationsField",
     "DictOfDictsOfIntegersField",
     "DictOfFloatsField",
-    "DictOfListsOfIntegersField",
     "ListOfFloatsField",
     "RoostObject",
     "VersionedObjectRegistry",
@@ -100,16 +100,16 @@ class ListOfFloatsField(fields.AutoTypedField[list[float]]):
     AUTO_TYPE = fields.List(fields.Float())
 
 
-class DictOfListsOfIntegersField(fields.AutoTypedField[dict[str, list[int]]]):
-    """Lists of whole numbers by name."""
-
-    AUTO_TYPE = fields.Dict(fields.List(fields.Integer()))
-
-
 class DictOfDictsOfIntegersField(fields.AutoTypedField[dict[str, dict[str, int]]]):
     """Whole numbers by two names."""
 
     AUTO_TYPE = fields.Dict(fields.Dict(fields.Integer()))
+
+
+class DictOfAllocationsField(fields.AutoTypedField[dict[str, dict[str, dict[str, int]]]]):
+    """Allocations by consumer: whole numbers by three names."""
+
+    AUTO_TYPE = fields.Dict(fields.Dict(fields.Dict(fields.Integer())))
 
 
 class RoostObject(base.VersionedObject):

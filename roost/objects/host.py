@@ -15,16 +15,15 @@ _NODES: Final = uuid.UUID("d1a6ee11-4a5f-5bd4-9d4b-0f6f0a4f2c6e")  # the namespa
 class HostReport(base.RoostObject):
     """Resources and contents of one (host, node).
 
-    Memory in MiB, disk in GiB. The capacity for instances is ``(total - reserved) * ratio``;
-    ``pcpus``, CPUs that are dedicated to one instance each, have neither reserve nor ratio. Of two
-    reports the one with the later ``reported_at`` counts.
+    Of two reports the one with the later ``reported_at`` counts.
 
     ``instances`` are the uuids of all instances that the host has or builds; ``holdings`` has the
-    resources of those that are built: [vcpus, pcpus, memory_mb, disk_gb], and ``places`` their NUMA
-    cells, devices and allocations of other resource classes, if they requested any.
+    allocations of those that are built, and ``places`` their NUMA cells and devices, if they
+    requested any.
 
-    ``inventories`` are of the node as a whole, ``providers`` the parts with inventories of their
-    own.
+    ``inventories`` are of the node as a whole: VCPU, PCPU (CPUs that are dedicated to one instance
+    each), MEMORY_MB (MiB), DISK_GB (GiB) and any other resource class; ``providers`` are the parts
+    with inventories of their own.
 
     ``enabled_version`` is the version of the service's state that ``enabled`` reflects: the host
     has not received newer states yet.
@@ -53,20 +52,6 @@ class HostReport(base.RoostObject):
         "enabled": fields.BooleanField(),
         "enabled_version": fields.IntegerField(default=0),
         "up": fields.BooleanField(),
-        "vcpus": fields.IntegerField(),
-        "pcpus": fields.IntegerField(default=0),
-        "memory_mb": fields.IntegerField(),
-        "disk_gb": fields.IntegerField(),
-        "vcpus_reserved": fields.IntegerField(),
-        "memory_mb_reserved": fields.IntegerField(),
-        "disk_gb_reserved": fields.IntegerField(),
-        "vcpus_ratio": fields.FloatField(),
-        "memory_mb_ratio": fields.FloatField(),
-        "disk_gb_ratio": fields.FloatField(),
-        "vcpus_used": fields.IntegerField(),
-        "pcpus_used": fields.IntegerField(default=0),
-        "memory_mb_used": fields.IntegerField(),
-        "disk_gb_used": fields.IntegerField(),
         "instances_used": fields.IntegerField(default=0),
         "generation": fields.IntegerField(default=0),
         "hypervisor_type": fields.StringField(),
@@ -88,10 +73,15 @@ class HostReport(base.RoostObject):
         "failed_builds": fields.IntegerField(default=0),
         "metrics": base.DictOfFloatsField(default={}),
         "instances": fields.ListOfStringsField(default=[]),
-        "holdings": base.DictOfListsOfIntegersField(default={}),
+        "holdings": base.DictOfAllocationsField(default={}),
         "places": fields.ListOfObjectsField("InstancePlace", default=[]),
         "reported_at": base.DateTimeField(),
     }
+
+    def amount(self, resource_class: str, name: str = "total") -> int:
+        """Return an amount of the node's inventory of a class: 0 if it has none."""
+        found = (one for one in self.inventories if one.resource_class == resource_class)
+        return next((int(getattr(one, name)) for one in found), 0)
 
     @property
     def node_uuid(self) -> str:

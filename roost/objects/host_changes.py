@@ -15,7 +15,10 @@ REMOVED: Final = "removed"
 
 @base.VersionedObjectRegistry.register
 class HostChange(base.RoostObject):
-    """A node as it is after a change; ``used`` is the sum of its claims, by resource.
+    """A node as it is after a change: ``instances`` is the number of its claims.
+
+    ``used`` is the sum of their allocations, by provider and resource class. The name of the node
+    itself, as a provider, is empty.
 
     ``generation`` grows with every change of it, ``described`` with every one of anything but
     claims. A node that was removed and comes back has a higher ``id``, and begins at generation 1.
@@ -38,7 +41,8 @@ class HostChange(base.RoostObject):
         "enabled": fields.BooleanField(nullable=True),
         "told_down": fields.BooleanField(nullable=True),
         "reported_at": base.DateTimeField(nullable=True),
-        "used": fields.DictOfIntegersField(nullable=True),
+        "instances": fields.IntegerField(nullable=True),
+        "used": base.DictOfDictsOfIntegersField(nullable=True),
     }
 
 

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 import os_resource_classes
@@ -10,20 +10,13 @@ import os_traits
 from oslo_versionedobjects import fields
 
 from roost.objects import base
+from roost.objects.allocations import Allocations
 from roost.objects.host import HostReport, uuid_of_provider
 
 _CUSTOM: Final = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
 _PROVIDER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
-# The classes of which each host counts what it has, and their amounts in a report.
-HOST_CLASSES: Final[Mapping[str, str]] = {
-    "VCPU": "vcpus",
-    "MEMORY_MB": "memory_mb",
-    "DISK_GB": "disk_gb",
-    "PCPU": "pcpus",
-}
-# In the order of the ``holdings`` of a report.
-HOLDING: Final = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
-PCPU: Final = "PCPU"  # without reserve and ratio
+# The classes that hosts count by the sizes of their instances.
+HOST_CLASSES: Final[Sequence[str]] = ("VCPU", "MEMORY_MB", "DISK_GB", "PCPU")
 
 
 @base.VersionedObjectRegistry.register
@@ -91,6 +84,15 @@ class ResourceProvider(base.RoostObject):
     }
 
 
+def handed_out(allocations: Allocations) -> dict[str, dict[str, int]]:
+    """Return what a host must hand out to an instance: all but the ``HOST_CLASSES``."""
+    found = {
+        provider: {name: amounts[name] for name in amounts if name not in HOST_CLASSES}
+        for provider, amounts in allocations.items()
+    }
+    return {provider: amounts for provider, amounts in found.items() if amounts}
+
+
 def is_class(name: str) -> bool:
     """Return whether a name is one of a resource class, standard or custom."""
     return name in os_resource_classes.STANDARDS or _CUSTOM.fullmatch(name) is not None
@@ -150,28 +152,9 @@ def orphans_among(providers: Collection[ResourceProvider]) -> set[str]:
     return set(left)
 
 
-def inventories_of(report: HostReport) -> list[ResourceInventory]:
-    """Return the inventories of a node as a whole, without those of its parts."""
-    counted = [_counted(report, name) for name in HOST_CLASSES]
-    return [*(one for one in counted if one.total), *report.inventories]
-
-
 def providers_of(report: HostReport) -> Iterator[tuple[str, ResourceProvider]]:
     """Yield the uuid of each provider of a node, and the provider; first the node, named ""."""
-    root = {"name": "", "traits": list(report.traits), "inventories": inventories_of(report)}
+    root = {"name": "", "traits": list(report.traits), "inventories": report.inventories}
     yield report.node_uuid, ResourceProvider.of(**root)
     for one in report.providers:
         yield one.uuid or uuid_of_provider(report.node_uuid, one.name), one
-
-
-def _counted(report: HostReport, resource_class: str) -> ResourceInventory:
-    name = HOST_CLASSES[resource_class]
-    total, used = getattr(report, name), getattr(report, f"{name}_used")
-    if resource_class == PCPU:
-        limits = {}
-    else:
-        reserved, ratio = getattr(report, f"{name}_reserved"), getattr(report, f"{name}_ratio")
-        limits = {"reserved": reserved, "allocation_ratio": ratio}
-    return ResourceInventory.of(
-        resource_class=resource_class, total=total, max_unit=total, used=used, **limits
-    )

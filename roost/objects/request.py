@@ -168,7 +168,7 @@ class Selection(base.RoostObject):
     The first of an instance's list is the chosen one and holds a claim; the others are alternates
     in the same cell, which hold none.
 
-    ``limits`` is the total of each resource for instances there, which the host checks again
+    ``limits`` is the total of each resource class for instances there, which the host checks again
     instead of its own ratios. ``numa_topology``, ``pci`` and ``allocations`` are those of the
     claim, as in an InstancePlace.
     """

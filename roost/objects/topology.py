@@ -153,19 +153,19 @@ class InstancePlace(base.RoostObject):
 
 def sizes_of(
     flavor: Flavor, image: ImageMeta | None, numa: InstanceNUMATopology | None
-) -> tuple[int, int, int, int]:
-    """Return the resources of an instance on its host: vcpus, pcpus, memory_mb, disk_gb.
+) -> dict[str, int]:
+    """Return the resources that the sizes of an instance take of its host, by class.
 
-    Pinned CPUs are pcpus, not vcpus. Extra specs ``resources:VCPU``, ``MEMORY_MB`` and ``DISK_GB``
+    Pinned CPUs are PCPU, not VCPU. Extra specs ``resources:VCPU``, ``MEMORY_MB`` and ``DISK_GB``
     count instead of the flavor's sizes.
     """
     pinned, specs = pcpus_of(numa), flavor.extra_specs
-    return (
-        _overridden(specs, "VCPU", flavor.vcpus - pinned),
-        pinned,
-        _overridden(specs, "MEMORY_MB", flavor.memory_mb),
-        _overridden(specs, "DISK_GB", disk_gb(flavor, image)),
-    )
+    return {
+        "VCPU": _overridden(specs, "VCPU", flavor.vcpus - pinned),
+        "PCPU": pinned,
+        "MEMORY_MB": _overridden(specs, "MEMORY_MB", flavor.memory_mb),
+        "DISK_GB": _overridden(specs, "DISK_GB", disk_gb(flavor, image)),
+    }
 
 
 def _overridden(specs: Mapping[str, str], resource_class: str, amount: int) -> int:

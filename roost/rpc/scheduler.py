@@ -91,7 +91,7 @@ class Scheduler(interface.Interface):
         *,
         host: str,
         node: str,
-        holdings: dict[str, list[int]],
+        holdings: dict[str, dict[str, dict[str, int]]],
         places: list[InstancePlace] | None = None,
     ) -> list[str]:
         """Create claims for instances on a host that have none there, even beyond its capacity.
@@ -186,8 +186,8 @@ class Scheduler(interface.Interface):
 
         Only those on ``host``, of ``instance_uuids`` and of ``project_id``, if these are named.
         Each has instance_uuid, host, node, cell_uuid, project_id, group_uuid, state, created_at and
-        age (seconds; both by the schedulers' own clock), vcpus, pcpus, memory_mb and disk_gb; since
-        1.6 also allocations: amounts by provider and resource class, as in an InstancePlace.
+        age (seconds; both by the schedulers' own clock), and allocations: amounts by provider and
+        resource class, where the name of the host itself is empty.
         """
 
     @interface.call(since="1.0")
@@ -232,8 +232,8 @@ class SchedulerFeed(interface.Interface):
         """Apply committed changes of another scheduler. Times are seconds since the epoch.
 
         :param sender: the process that has committed them; its own messages are dropped
-        :param usages: id, generation, described, and usage (a list, in the order of
-            ``db.scheduler.hosts.RESOURCES``) of each host whose claims changed
+        :param usages: id, generation, described, number of claims and their sum (allocations) of
+            each host whose claims changed
         :param stale: ids of hosts of which anything else changed: to be read again
         :param removed: ids of hosts that are gone
         :param heard: id and time of reports without news

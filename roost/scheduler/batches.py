@@ -13,7 +13,7 @@ import collections
 import datetime
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
 from roost import exception
@@ -23,6 +23,7 @@ from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import hosts as host_rows
 from roost.db.scheduler import server_groups as group_rows
 from roost.db.scheduler import usage as usage_rows
+from roost.db.scheduler.hosts import Usage
 from roost.scheduler.changes import HostChanges
 from roost.scheduler.claim_requests import ClaimRequest
 from roost.scheduler.claim_transaction import ClaimTransaction, StaleRead
@@ -184,15 +185,16 @@ class Batches:
             with self._database.begin() as session:
                 transaction = self._open(session, orders, stale)
                 again = self._decide(transaction, orders, applied)
-                again += self._compare(transaction, applied)
-                grown = self._write(transaction, applied)
+                locked = self._lock(transaction, applied)
+                again += self._compare(transaction, applied, locked)
+                grown, usages = self._write(transaction, applied, locked)
         except BaseException:
             self._table.mark(stale)
             self._table.forget_look()
             for order in reversed(applied):
                 transaction.revert(order.change)
             raise
-        self._note(transaction, applied, grown)
+        self._note(transaction, applied, grown=grown, usages=usages)
         return again
 
     def _open(
@@ -235,18 +237,27 @@ class Batches:
             applied.append(order)
         return again
 
+    def _lock(
+        self, transaction: ClaimTransaction, applied: Sequence[ClaimRequest]
+    ) -> Mapping[int, Usage]:
+        """Lock the hosts that change; return their usage."""
+        ids = set().union(*(order.change.host_ids(transaction.hosts) for order in applied))
+        usages = host_rows.usages(transaction.session, ids, lock=True)
+        return {usage.id: usage for usage in usages}
+
     def _compare(
-        self, transaction: ClaimTransaction, applied: list[ClaimRequest]
+        self,
+        transaction: ClaimTransaction,
+        applied: list[ClaimRequest],
+        locked: Mapping[int, Usage],
     ) -> list[ClaimRequest]:
-        """Lock the hosts that change, and check orders again whose hosts differ from the cache.
+        """Check orders again whose hosts differ from the cache.
 
         Orders that no longer fit are removed from ``applied`` and returned.
         """
         touched = {order: order.change.host_ids(transaction.hosts) for order in applied}
-        ids = set().union(*touched.values())
-        locked = host_rows.usages(transaction.session, ids, lock=True)
-        different = {usage.id: usage for usage in locked if not self._is_known(usage)}
-        gone = ids.difference(usage.id for usage in locked)
+        different = {id_: usage for id_, usage in locked.items() if not self._is_known(usage)}
+        gone = set().union(*touched.values()).difference(locked)
         if not (different or gone):
             return []
         if gone:
@@ -279,7 +290,7 @@ class Batches:
                 self.counts["raced"] += 1
         return again
 
-    def _is_known(self, usage: host_rows.Usage) -> bool:
+    def _is_known(self, usage: Usage) -> bool:
         row = self._table.row(usage.id)
         if row is None:
             return False
@@ -287,25 +298,35 @@ class Batches:
         cached = (int(hosts.generation[row]), int(hosts.described[row]))
         return cached == (usage.generation, usage.described)
 
-    def _write(self, transaction: ClaimTransaction, applied: Sequence[ClaimRequest]) -> set[str]:
-        """Write all changes; return the groups whose generation grew."""
+    def _write(
+        self,
+        transaction: ClaimTransaction,
+        applied: Sequence[ClaimRequest],
+        locked: Mapping[int, Usage],
+    ) -> tuple[set[str], list[Usage]]:
+        """Write all changes; return the groups whose generation grew, and the hosts as written."""
         session = transaction.session
         gained = [claim for order in applied for claim in transaction.claims(order.change)]
         lost = [claim for order in applied for claim in order.change.lost]
         grown = {claim.group_uuid for claim in (*gained, *lost) if claim.group_uuid}
         if grown:
             group_rows.grow(session, grown)
-        usage_rows.change(session, claim_rows.moved(gained, lost))
+        usages = usage_rows.changed(locked, gained=gained, lost=lost)
+        usage_rows.write(session, usages)
         claim_rows.delete(session, lost)
         claim_rows.insert(session, gained, now=self._clock())
-        return grown
+        return grown, usages
 
     def _note(
-        self, transaction: ClaimTransaction, applied: Sequence[ClaimRequest], grown: set[str]
+        self,
+        transaction: ClaimTransaction,
+        applied: Sequence[ClaimRequest],
+        *,
+        grown: set[str],
+        usages: Sequence[Usage],
     ) -> None:
-        changed = set().union(*(order.change.host_ids(transaction.hosts) for order in applied))
-        committed = self._table.committed(changed)
-        self._publish(HostChanges(usages={usage.id: usage for usage in committed}))
+        self._table.committed(usages)
+        self._publish(HostChanges(usages={usage.id: usage for usage in usages}))
         self._members.committed(transaction.joined, grown)
         for order in applied:
             order.committed(transaction)

@@ -58,8 +58,8 @@ class HostChanges:
         """Return changes as received; which kinds are stale is not sent."""
         return cls(
             usages={
-                id_: Usage(id_, generation, described, 0.0, tuple(used))
-                for id_, generation, described, used in usages
+                id_: Usage(id_, generation, described, 0.0, instances, used)
+                for id_, generation, described, instances, used in usages
             },
             stale={host_id: set() for host_id in stale},
             removed=set(removed),
@@ -71,7 +71,7 @@ class HostChanges:
     def to_message(self) -> dict[str, Any]:
         return {
             "usages": [
-                [usage.id, usage.generation, usage.described, list(usage.used)]
+                [usage.id, usage.generation, usage.described, usage.instances, usage.used]
                 for usage in self.usages.values()
             ],
             "stale": list(self.stale),

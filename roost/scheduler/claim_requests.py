@@ -2,7 +2,6 @@
 
 import dataclasses
 import logging
-import operator
 from collections.abc import Mapping, Sequence
 
 from roost import exception
@@ -10,6 +9,8 @@ from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import hosts as host_rows
 from roost.db.scheduler.claims import CONFIRMED, MOST, RESERVED, Claim
 from roost.objects import ResourceRequest, Selection
+from roost.objects.allocations import Allocations, of_host, plus, total
+from roost.objects.inventory import handed_out
 from roost.scheduler import engine, explain
 from roost.scheduler.claim_transaction import (
     ClaimChange,
@@ -19,7 +20,7 @@ from roost.scheduler.claim_transaction import (
 )
 from roost.scheduler.columns import HostView
 from roost.scheduler.engine import Placement
-from roost.scheduler.request import Request, asked_by, hinted_instances, rules_out
+from roost.scheduler.request import Request, hinted_instances, rules_out
 from roost.scheduler.topology import HeldTopology
 
 LOG = logging.getLogger(__name__)
@@ -115,7 +116,7 @@ class Select(ClaimRequest):
         if not own:
             raise exception.Conflict(f"{uuid} holds no claim on {self._beside}")
         claim = _confirmed(transaction, own[0])
-        if claim.details or Request.of(self._spec).is_detailed:
+        if not _is_plain(claim) or Request.of(self._spec).is_detailed:
             return self._decide(transaction, _elsewhere(self._spec, self._beside))
         # What the instance has on its host is free for itself while the hosts are compared.
         transaction.in_memory(claim, -1)
@@ -158,10 +159,11 @@ class Select(ClaimRequest):
     def _grown(self, own: Claim, row: int) -> ClaimChange:
         """Return the change by which the instance's claim grows, as its own host was chosen."""
         self._kept = {own.instance_uuid: row}
-        sizes = tuple(map(max, own.sizes, asked_by(self._spec)))
-        if sizes == own.sizes:
+        has, asked = total(own.allocations.values()), Request.of(self._spec).total
+        both = {name: max(has.get(name, 0), asked.get(name, 0)) for name in {**has, **asked}}
+        if both == has:
             return ClaimChange()
-        grown = dataclasses.replace(own, sizes=sizes)
+        grown = dataclasses.replace(own, allocations=of_host(both))
         return ClaimChange(given=[grown], lost=[own], redoable=False)
 
     def _find_kept(self, transaction: ClaimTransaction) -> dict[str, int]:
@@ -181,7 +183,11 @@ class Select(ClaimRequest):
         if self._beside is None:
             return True
         is_asked = self._spec.requested_host in (None, one.host)
-        return one.host != self._beside and is_asked and claim.sizes == asked_by(self._spec)
+        return (
+            one.host != self._beside
+            and is_asked
+            and total(claim.allocations.values()) == Request.of(self._spec).total
+        )
 
     def _selections(self, transaction: ClaimTransaction, uuid: str) -> list[Selection]:
         place = self.change.gained.get(uuid) or _held_place(transaction, uuid, self._kept)
@@ -247,10 +253,12 @@ class Move(ClaimRequest):
         """Return the change without the lost claims; one that had grown is as requested again."""
         (uuid,) = self.instance_uuids
         kept = _held_claim(transaction, uuid, self._kept)
-        sizes = asked_by(self._spec)
-        if sizes == kept.sizes or any(map(operator.gt, sizes, kept.sizes)):
+        has, asked = total(kept.allocations.values()), Request.of(self._spec).total
+        had_grown = _is_plain(kept) and all(asked[name] <= has.get(name, 0) for name in asked)
+        if asked == has or not had_grown:
             return ClaimChange(lost=lost)
-        return ClaimChange(given=[dataclasses.replace(kept, sizes=sizes)], lost=[*lost, kept])
+        smaller = dataclasses.replace(kept, allocations=of_host(asked))
+        return ClaimChange(given=[smaller], lost=[*lost, kept])
 
     def _no(self, transaction: ClaimTransaction, reason: str) -> exception.RoostError:
         if not transaction.fresh:
@@ -298,13 +306,13 @@ class Restore(ClaimRequest):
 
     An instance that has two on other hosts gets none.
 
-    :param holdings: sizes by instance, as in a HostReport
+    :param holdings: allocations by instance, as in a HostReport
     :param details: NUMA cells and devices of an instance, as JSON, if it has any
     """
 
     def __init__(
         self,
-        holdings: Mapping[str, Sequence[int]],
+        holdings: Mapping[str, Allocations],
         *,
         host_id: int,
         details: Mapping[str, str],
@@ -324,9 +332,9 @@ class Restore(ClaimRequest):
         return ClaimChange(given=[self._claim(transaction, uuid) for uuid in missing])
 
     def _claim(self, transaction: ClaimTransaction, uuid: str) -> Claim:
-        sizes = (*self._holdings[uuid], 1)
+        allocations = plus({}, self._holdings[uuid])
         number, details = transaction.free_number(uuid, ()), self._details.get(uuid)
-        return Claim(uuid, self._host_id, sizes, number, CONFIRMED, details=details)
+        return Claim(uuid, self._host_id, allocations, number, CONFIRMED, details=details)
 
 
 def _confirmed(transaction: ClaimTransaction, own: Claim) -> Claim:
@@ -338,6 +346,11 @@ def _confirmed(transaction: ClaimTransaction, own: Claim) -> Claim:
         return own
     claim_rows.confirm(transaction.session, own.host_id, [own.instance_uuid])
     return dataclasses.replace(own, state=CONFIRMED)
+
+
+def _is_plain(claim: Claim) -> bool:
+    """Return whether a claim has nothing but amounts that its host counts by itself."""
+    return not claim.details and not handed_out(claim.allocations)
 
 
 def _elsewhere(spec: ResourceRequest, host: str) -> ResourceRequest:
@@ -352,5 +365,6 @@ def _held_claim(transaction: ClaimTransaction, uuid: str, rows: Mapping[str, int
 
 
 def _held_place(transaction: ClaimTransaction, uuid: str, rows: Mapping[str, int]) -> Placement:
-    details = _held_claim(transaction, uuid, rows).details
-    return Placement(rows[uuid], HeldTopology.from_json(details) if details else None)
+    claim = _held_claim(transaction, uuid, rows)
+    held = HeldTopology.from_json(claim.details) if claim.details else None
+    return Placement(rows[uuid], claim.allocations, held)

@@ -9,8 +9,8 @@ from roost import exception
 from roost.db.engine import Session
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler.claims import Claim
-from roost.hardware.providers import by_provider
 from roost.objects import ResourceRequest, Selection
+from roost.objects.inventory import handed_out
 from roost.scheduler import engine
 from roost.scheduler.drivers import Driver
 from roost.scheduler.engine import Placement
@@ -18,8 +18,6 @@ from roost.scheduler.hosts import HostColumns
 from roost.scheduler.request import Request, hinted_instances
 from roost.scheduler.table import HostTable, Members
 from roost.scheduler.topology import HeldTopology
-
-_LIMITED = ("vcpus", "pcpus", "memory_mb", "disk_gb")
 
 
 class StaleRead(exception.Conflict):
@@ -197,13 +195,8 @@ class ClaimTransaction:
         row = self.table.row(claim.host_id)
         if row is None:
             return
-        self.hosts.take(row, tuple(sign * size for size in claim.sizes))
-        topology = self.hosts.topology[row]
-        if claim.details and topology is not None:
-            held = HeldTopology.from_json(claim.details)
-            self.hosts.topology[row] = (
-                topology.taking(held) if sign > 0 else topology.giving_back(held)
-            )
+        held = HeldTopology.from_json(claim.details) if claim.details else None
+        self.hosts.take(row, claim.allocations, held, sign=sign)
 
     def _count(self, change: ClaimChange, sign: int) -> None:
         """Count members that join and leave groups."""
@@ -228,10 +221,10 @@ def selection(hosts: HostColumns, row: int, *, claimed: Placement | None = None)
         cell_uuid=one.cell_uuid,
         availability_zone=one.availability_zone,
         claimed=claimed is not None,
-        limits={resource: one.capacity(resource) for resource in _LIMITED},
+        limits={name: one.capacity(name) for name in one.inventory.classes},
         numa_topology=held.numa if held else None,
         pci=list(held.pci) if held else [],
-        allocations=by_provider(held.allocations) if held else {},
+        allocations=handed_out(claimed.allocations) if claimed else {},
     )
 
 
@@ -242,7 +235,7 @@ def _claim(
     return Claim(
         instance_uuid=uuid,
         host_id=int(hosts.ids[place.row]),
-        sizes=request.asked,
+        allocations=place.allocations,
         number=number,
         state=claim_rows.RESERVED,
         request_uuid=spec.request_uuid,

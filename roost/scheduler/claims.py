@@ -10,6 +10,7 @@ from roost.db import engine as db_engine
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler.claims import Claim
 from roost.objects import InstancePlace, ResourceRequest, Selection
+from roost.objects.allocations import Allocations
 from roost.objects.explanation import nearest_misses, verdicts_of
 from roost.scheduler.batches import Batches, GroupCommit
 from roost.scheduler.claim_requests import ClaimRequest, Drop, Move, Release, Restore, Select
@@ -105,16 +106,15 @@ class Claims:
     def restore(
         self,
         host_id: int,
-        holdings: Mapping[str, Sequence[int]],
+        holdings: Mapping[str, Allocations],
         *,
         places: Sequence[InstancePlace] = (),
     ) -> list[str]:
         """Create claims for instances of a host that have none there; return those that got one."""
         details = {
-            place.instance_uuid: HeldTopology.of(
-                place.numa_topology, place.pci, place.allocations
-            ).to_json()
+            place.instance_uuid: held.to_json()
             for place in places
+            if (held := HeldTopology.of(place.numa_topology, place.pci))
         }
         order = Restore(holdings, host_id=host_id, details=details)
         self._submit(order)

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from roost import exception
 from roost.context import RequestContext, admin_context
-from roost.objects import HostReport, InstancePlace, ResourceInventory, ResourceProvider
-from roost.objects.inventory import HOLDING, HOST_CLASSES, PCPU
+from roost.objects import HostReport, ResourceInventory, ResourceProvider
+from roost.objects.allocations import NOTHING, Allocations, of_host, plus
 from roost.rpc.scheduler import CellScheduler, Scheduler
 
 LOG = logging.getLogger(__name__)
@@ -160,7 +160,7 @@ def provider_report(
     consumers: Mapping[str, Mapping[str, int]],
     reported_at: datetime.datetime,
     providers: Sequence[ResourceProvider] = (),
-    of_parts: Mapping[str, Mapping[str, Mapping[str, int]]] = MappingProxyType({}),
+    of_parts: Mapping[str, Allocations] = MappingProxyType({}),
     traits: Sequence[str] = (),
     labels: Sequence[str] = (),
     availability_zone: str = "nova",
@@ -169,18 +169,12 @@ def provider_report(
     """Return the report of a host that runs no servers: a pool of storage, a set of licences.
 
     :param cell_uuid: the uuid that all hosts of one service have in common
-    :param inventories: what it has; of the ``HOST_CLASSES`` only the total, the reserve and the
-        ratio count
+    :param inventories: what it has
     :param consumers: everything that is there now, by uuid: its amounts by resource class
     :param reported_at: the time by the host's own clock
     :param providers: its parts
     :param of_parts: what consumers have of parts, by their uuid, name of the part and class
     """
-    places = {
-        uuid: {"": {name: amounts[name] for name in amounts if name not in HOLDING}}
-        | {part: dict(given) for part, given in of_parts.get(uuid, {}).items()}
-        for uuid, amounts in consumers.items()
-    }
     return HostReport.of(
         host=name,
         node=name,
@@ -192,31 +186,12 @@ def provider_report(
         hypervisor_version=0,
         traits=list(traits),
         labels=list(labels),
-        inventories=[each for each in inventories if each.resource_class not in HOLDING],
+        inventories=list(inventories),
         instances=list(consumers),
         holdings={
-            uuid: [amounts.get(name, 0) for name in HOLDING] for uuid, amounts in consumers.items()
+            uuid: plus(of_host(amounts), of_parts.get(uuid, NOTHING))
+            for uuid, amounts in consumers.items()
         },
-        places=[
-            InstancePlace.of(instance_uuid=uuid, allocations=given)
-            for uuid, by_part in places.items()
-            if (given := {part: amounts for part, amounts in by_part.items() if amounts})
-        ],
         providers=list(providers),
         reported_at=reported_at,
-        **_standard(inventories),
     )
-
-
-def _standard(inventories: Sequence[ResourceInventory]) -> dict[str, float]:
-    """Return a report's fields of all standard classes."""
-    found = {each.resource_class: each for each in inventories}
-    values: dict[str, float] = {}
-    for resource_class, name in HOST_CLASSES.items():
-        one = found.get(resource_class) or ResourceInventory.of(
-            resource_class=resource_class, total=0, max_unit=0
-        )
-        values |= {name: one.total, f"{name}_used": 0}
-        if resource_class != PCPU:
-            values |= {f"{name}_reserved": one.reserved, f"{name}_ratio": one.allocation_ratio}
-    return values

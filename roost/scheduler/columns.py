@@ -14,9 +14,11 @@ from typing import Any, Final, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from roost.db.scheduler.hosts import RESOURCES
+from roost.hardware.providers import FreeProvider
 from roost.objects import Aggregate
-from roost.scheduler.topology import HostTopology
+from roost.objects.allocations import Allocations, Amounts
+from roost.scheduler.inventory import HostInventory
+from roost.scheduler.topology import HeldTopology, HostTopology
 
 T = TypeVar("T", bound=Hashable)
 Codes = npt.NDArray[np.int32]
@@ -70,7 +72,7 @@ Mask = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
-LINES: Final = {name: line for line, name in enumerate(RESOURCES)}
+NO_AMOUNTS: Final[Amounts] = {}
 _NO_METRICS: Final[Mapping[str, float]] = {}
 _NOTHING: Final[frozenset[str]] = frozenset()
 
@@ -143,8 +145,12 @@ class Shared:
         self.names: Interned[str] = Interned()
         self.profiles: Interned[str] = Interned()
         self.memberships: Interned[Membership] = Interned()
+        self.inventories: Interned[HostInventory] = Interned()
+        self.classes: Interned[str] = Interned()
         self._keys: set[str] = set()
         self._scanned = 0
+        self._bounds: dict[str, tuple[int, int]] = {}
+        self._bounded = 0
 
     def says(self, name: str) -> bool:
         """Return whether any aggregate has this metadata key; cheap, since keys are cached."""
@@ -154,18 +160,36 @@ class Shared:
         self._scanned = len(self.memberships)
         return name in self._keys
 
+    def restricts(self, resource_class: str, amount: int) -> bool:
+        """Return whether some host may not give so much at once, whatever is free; cheap, too."""
+        if self._bounded < len(self.inventories):
+            self._learn_bounds()
+        least, most = self._bounds.get(resource_class, (amount, amount))
+        return not least <= amount <= most
+
+    def _learn_bounds(self) -> None:
+        """Note what every host gives to one instance; nothing, if one has steps."""
+        for code in range(self._bounded, len(self.inventories)):
+            for name, one in self.inventories[code].classes.items():
+                least, most = self._bounds.get(name, (one.least, one.most))
+                most = min(most, one.most) if one.step == 1 else 0
+                self._bounds[name] = max(least, one.least), most
+        self._bounded = len(self.inventories)
+
     def rescan(self) -> None:
-        """Drop the cached metadata keys."""
+        """Drop the cached metadata keys and bounds."""
         self._keys.clear()
-        self._scanned = 0
+        self._bounds.clear()
+        self._scanned = self._bounded = 0
 
 
 class Columns:
     """Element i of each column is the same host.
 
-    ``capacity`` and ``used`` have a line per resource, in the order of ``RESOURCES``. Names are
-    stored as codes: use :meth:`having` and :meth:`name`. Values that many hosts share are evaluated
-    once for each kind of host: :meth:`by_profile`, :meth:`by_membership`.
+    ``capacity`` and ``used`` have a line per resource class that any host has, in the order of
+    their codes, without the parts of hosts; ``instances`` is the number of claims. Names are stored
+    as codes: use :meth:`having` and :meth:`name`. Values that many hosts share are evaluated once
+    for each kind of host: :meth:`by_profile`, :meth:`by_inventory`, :meth:`by_membership`.
     """
 
     shared: Shared
@@ -175,17 +199,20 @@ class Columns:
     cell: Codes
     zone: Codes
     profile: Codes
+    inventory: Codes
     membership: Codes
     enabled: Mask
     up: Mask
     capacity: Ints
     used: Ints
+    instances: Ints
     io_operations: Ints
     failed_builds: Ints
     host_ip: npt.NDArray[np.object_]
     metrics: npt.NDArray[np.object_]
     topology: npt.NDArray[np.object_]
     has_pci: Mask
+    has_parts: Mask
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -194,28 +221,77 @@ class Columns:
         """Return the host, node, cell or zone of one row."""
         return self.shared.names[int(getattr(self, column)[row])]
 
+    def take(
+        self, row: int, allocations: Allocations, held: HeldTopology | None = None, *, sign: int = 1
+    ) -> None:
+        """Add a claim to the usage of a host.
+
+        :param held: the NUMA cells and devices of the claim, if it has any
+        :param sign: -1: take it away
+        """
+        self._add(self.used, row, allocations.get("", NO_AMOUNTS), sign=sign)
+        self.instances[row] += sign
+        topology = self.topology[row]
+        if topology is not None:
+            change = topology.taking if sign > 0 else topology.giving_back
+            self.topology[row] = change(held, allocations)
+
+    def _add(self, lines: Ints, row: int, amounts: Amounts, *, sign: int = 1) -> None:
+        """Add amounts of known classes to the values of a host."""
+        for name, amount in amounts.items():
+            code = self.shared.classes.code(name)
+            if code != NOWHERE:
+                lines[code, row] += sign * amount
+
     def having(self, column: str, name: str) -> Mask:
         """Return which rows have this host, node, cell or zone."""
         found: Mask = getattr(self, column) == self.shared.names.code(name)
         return found
 
-    def capacity_of(self, resource: str) -> Ints:
+    def capacity_of(self, resource_class: str) -> Ints:
         """Return how much of a resource instances may have in all, overcommit included."""
-        line: Ints = self.capacity[LINES[resource]]
-        return line
+        return self._line(self.capacity, resource_class)
 
-    def used_of(self, resource: str) -> Ints:
+    def used_of(self, resource_class: str) -> Ints:
         """Return how much of a resource is claimed."""
-        line: Ints = self.used[LINES[resource]]
-        return line
+        return self._line(self.used, resource_class)
 
-    def free(self, resource: str) -> Ints:
+    def free(self, resource_class: str) -> Ints:
         """Return how much of a resource is free; negative where more is used than there is."""
-        line = LINES[resource]
-        left: Ints = self.capacity[line] - self.used[line]
+        code = self.shared.classes.code(resource_class)
+        left: Ints = self.capacity[code] - self.used[code] if code != NOWHERE else self._nothing
         return left
 
-    def largest(self, resource: str) -> int:
+    def free_of(self, resource_classes: Sequence[str]) -> Ints:
+        """Return a line for each of several classes, as :meth:`free` does for one."""
+        codes = [self.shared.classes.code(name) for name in resource_classes]
+        if NOWHERE in codes:
+            return np.array([self.free(name) for name in resource_classes])
+        left: Ints = self.capacity[codes] - self.used[codes]
+        return left
+
+    @property
+    def _nothing(self) -> Ints:
+        return np.zeros(len(self), dtype=np.int64)
+
+    def _line(self, lines: Ints, resource_class: str) -> Ints:
+        code = self.shared.classes.code(resource_class)
+        line: Ints = lines[code] if code != NOWHERE else self._nothing
+        return line
+
+    def is_exact(self, row: int) -> bool:
+        """Return whether claims on a host may have certain CPUs, memory or devices of it."""
+        topology = self.topology[row]
+        return topology is not None and bool(topology.cells or topology.pools)
+
+    def providers(self, row: int) -> tuple[FreeProvider, ...]:
+        """Return what is free of a host: of itself, then of its parts."""
+        view, topology = self.one(row), self.topology[row]
+        stocks = {name: one.stock(view.free(name)) for name, one in view.inventory.classes.items()}
+        own = FreeProvider("", view.profile.traits, stocks)
+        return (own, *topology.providers) if topology is not None else (own,)
+
+    def largest(self, resource_class: str) -> int:
         """Return the greatest capacity among all known hosts, also those not in these rows."""
         raise NotImplementedError
 
@@ -232,6 +308,11 @@ class Columns:
         """Return ``answer`` for every host by its profile."""
         profiles = self.shared.profiles
         found = profiles.map(self.profile, lambda text: answer(Profile.parse(text)), kind=np.bool_)
+        return found.astype(np.bool_, copy=False)
+
+    def by_inventory(self, answer: Callable[[HostInventory], bool]) -> Mask:
+        """Return ``answer`` for every host by what it has of resource classes."""
+        found = self.shared.inventories.map(self.inventory, answer, kind=np.bool_)
         return found.astype(np.bool_, copy=False)
 
     def by_membership(self, answer: Callable[[Membership], bool]) -> Mask:
@@ -297,6 +378,10 @@ class HostView:
         return Profile.parse(self._hosts.shared.profiles[int(self._hosts.profile[self._row])])
 
     @property
+    def inventory(self) -> HostInventory:
+        return self._hosts.shared.inventories[int(self._hosts.inventory[self._row])]
+
+    @property
     def membership(self) -> Membership:
         return self._hosts.shared.memberships[int(self._hosts.membership[self._row])]
 
@@ -319,18 +404,18 @@ class HostView:
 
     @property
     def topology(self) -> HostTopology | None:
-        """Its free NUMA cells and PCI devices; None: it has reported none."""
+        """Its free NUMA cells, PCI devices and parts; None: it has reported none."""
         found: HostTopology | None = self._hosts.topology[self._row]
         return found
 
-    def capacity(self, resource: str) -> int:
-        return int(self._hosts.capacity[LINES[resource], self._row])
+    def capacity(self, resource_class: str) -> int:
+        return int(self._hosts.capacity_of(resource_class)[self._row])
 
-    def used(self, resource: str) -> int:
-        return int(self._hosts.used[LINES[resource], self._row])
+    def used(self, resource_class: str) -> int:
+        return int(self._hosts.used_of(resource_class)[self._row])
 
-    def free(self, resource: str) -> int:
-        return self.capacity(resource) - self.used(resource)
+    def free(self, resource_class: str) -> int:
+        return self.capacity(resource_class) - self.used(resource_class)
 
 
 class SomeHosts(Columns):
@@ -349,8 +434,8 @@ class SomeHosts(Columns):
         setattr(self, name, column)
         return column
 
-    def largest(self, resource: str) -> int:
-        return self._hosts.largest(resource)
+    def largest(self, resource_class: str) -> int:
+        return self._hosts.largest(resource_class)
 
     @property
     def whole(self) -> Columns:

@@ -14,12 +14,13 @@ from typing import Final, NamedTuple, Self
 
 import numpy as np
 
+from roost.objects.allocations import NOTHING, Allocations, of_host, plus
 from roost.scheduler.columns import Columns, Floats, Mask
 from roost.scheduler.filters import AnyFilter, Filter, HostFilter, Miss
 from roost.scheduler.hosts import HostColumns
 from roost.scheduler.ranking import REFUSED, PlugIns, Ranking, asked_of, refuse, weigh
 from roost.scheduler.request import Request
-from roost.scheduler.topology import Allocator, HeldTopology, HostTopology, fit
+from roost.scheduler.topology import Allocator, HeldTopology, fit
 from roost.scheduler.weighers import Weighing
 
 Refusals = dict[str, dict[str, int]]
@@ -27,9 +28,10 @@ Refusals = dict[str, dict[str, int]]
 
 
 class Placement(NamedTuple):
-    """The row of an instance's host, and the CPUs and devices that it holds there, if any."""
+    """The row of an instance's host, its allocations there, and its CPUs and devices, if any."""
 
     row: int
+    allocations: Allocations = NOTHING
     held: HeldTopology | None = None
 
 
@@ -300,35 +302,30 @@ class Search:
 
 def take(request: Request, hosts: HostColumns, row: int) -> Placement:
     """Take an instance's resources from a host that passed."""
-    held = hold(request, hosts.topology[row]) if request.is_detailed else None
-    if held is not None:
-        hosts.topology[row] = hosts.topology[row].taking(held)
-    hosts.take(row, request.asked)
+    allocations, held = hold(request, hosts, row)
+    hosts.take(row, allocations, held)
     if request.spec.group is not None:
         request.group_counts[row] = request.group_counts.get(row, 0) + 1
-    return Placement(row, held)
+    return Placement(row, allocations, held)
 
 
-def hold(request: Request, topology: HostTopology | None) -> HeldTopology | None:
-    """Return the CPUs, devices and allocations that an instance gets; None: no fit."""
-    if topology is None:
-        return None
-    found = fit(request.spec.numa_topology, request.spec.pci_requests, topology)
-    if isinstance(found, str) or not request.resources:
-        return None if isinstance(found, str) else found
-    allocations = Allocator(request.resources).find(topology.providers)
-    if isinstance(allocations, str):
-        return None
-    numa = (found.cells, found.cpu_policy, found.cpu_thread_policy)
-    return HeldTopology(*numa, found.devices, allocations)
+def hold(request: Request, hosts: Columns, row: int) -> tuple[Allocations, HeldTopology | None]:
+    """Return the allocations that an instance gets, and its CPUs and devices, if they fit."""
+    held = None
+    if request.wants_topology and hosts.topology[row] is not None:
+        numa, pci = request.spec.numa_topology, request.spec.pci_requests
+        found = fit(numa, pci, hosts.topology[row])
+        held = None if isinstance(found, str) else found
+    if not request.resources or not (request.resources.groups or hosts.has_parts[row]):
+        return request.allocations, held
+    others = Allocator(request.resources).find(hosts.providers(row))
+    return plus(of_host(request.asked), NOTHING if isinstance(others, str) else others), held
 
 
 def undo(request: Request, hosts: HostColumns, placements: Sequence[Placement]) -> None:
     """Undo :func:`take`."""
-    for row, held in placements:
-        hosts.give_back(row, request.asked)
-        if held is not None:
-            hosts.topology[row] = hosts.topology[row].giving_back(held)
+    for row, allocations, held in placements:
+        hosts.take(row, allocations, held, sign=-1)
         if request.spec.group is not None:
             request.group_counts[row] -= 1
 

@@ -32,16 +32,16 @@ from roost.scheduler.columns import Columns, Profile
 Values = npt.NDArray[Any]
 
 NUMBERS: Final[Mapping[str, Callable[[Columns], Values]]] = {
-    "total_usable_ram_mb": lambda hosts: hosts.capacity_of("memory_mb"),
-    "free_ram_mb": lambda hosts: hosts.free("memory_mb"),
-    "total_usable_disk_gb": lambda hosts: hosts.capacity_of("disk_gb"),
-    "free_disk_mb": lambda hosts: hosts.free("disk_gb") * 1024,
-    "disk_mb_used": lambda hosts: hosts.used_of("disk_gb") * 1024,
-    "vcpus_total": lambda hosts: hosts.capacity_of("vcpus"),
-    "vcpus_used": lambda hosts: hosts.used_of("vcpus"),
-    "pcpus_total": lambda hosts: hosts.capacity_of("pcpus"),
-    "pcpus_used": lambda hosts: hosts.used_of("pcpus"),
-    "num_instances": lambda hosts: hosts.used_of("instances"),
+    "total_usable_ram_mb": lambda hosts: hosts.capacity_of("MEMORY_MB"),
+    "free_ram_mb": lambda hosts: hosts.free("MEMORY_MB"),
+    "total_usable_disk_gb": lambda hosts: hosts.capacity_of("DISK_GB"),
+    "free_disk_mb": lambda hosts: hosts.free("DISK_GB") * 1024,
+    "disk_mb_used": lambda hosts: hosts.used_of("DISK_GB") * 1024,
+    "vcpus_total": lambda hosts: hosts.capacity_of("VCPU"),
+    "vcpus_used": lambda hosts: hosts.used_of("VCPU"),
+    "pcpus_total": lambda hosts: hosts.capacity_of("PCPU"),
+    "pcpus_used": lambda hosts: hosts.used_of("PCPU"),
+    "num_instances": lambda hosts: hosts.instances,
     "num_io_ops": lambda hosts: hosts.io_operations,
     "failed_builds": lambda hosts: hosts.failed_builds,
     "hypervisor_version": lambda hosts: hosts.number_by_profile(

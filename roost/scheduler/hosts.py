@@ -11,10 +11,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from roost.db.scheduler.hosts import RESOURCES, Amounts, HostRow
-from roost.objects import NUMACell, PciPool, ResourceProvider
+from roost.db.scheduler.hosts import HostRow, Usage
+from roost.objects import NUMACell, PciPool
+from roost.objects.allocations import Allocations
 from roost.scheduler.columns import (
-    LINES,
+    NO_AMOUNTS,
+    NOWHERE,
     Codes,
     Columns,
     Floats,
@@ -25,7 +27,10 @@ from roost.scheduler.columns import (
     Shared,
     SomeHosts,
 )
-from roost.scheduler.topology import HostTopology
+from roost.scheduler.inventory import HostInventory
+from roost.scheduler.topology import HeldTopology, HostTopology
+from roost.scheduler.topology.numa import FreeCell
+from roost.scheduler.topology.pci import FreePool
 
 _LONGEST: Final = 65536
 
@@ -78,8 +83,9 @@ class ChangeLog:
 _SPARE: Final = 100  # unused codes that are tolerated
 _PLAIN: Final = (
     "ids", "generation", "described", "host", "node", "cell", "reported_zone", "zone", "profile",
-    "membership", "enabled", "told_down", "up", "reported_at", "net", "ratios", "capacity", "used",
-    "io_operations", "failed_builds", "host_ip", "metrics", "topology", "has_pci",
+    "inventory", "membership", "enabled", "told_down", "up", "reported_at", "capacity", "used",
+    "instances", "io_operations", "failed_builds", "host_ip", "metrics", "topology", "has_pci",
+    "has_parts",
 )  # fmt: skip
 
 
@@ -95,8 +101,6 @@ class HostColumns(Columns):
     reported_zone: Codes
     told_down: Mask
     reported_at: Floats
-    net: Ints
-    ratios: Floats
 
     def __init__(self, rows: Sequence[HostRow] = (), *, shared: Shared | None = None) -> None:
         self.shared = shared or Shared()
@@ -104,22 +108,28 @@ class HostColumns(Columns):
         self._largest: tuple[int, ...] | None = None
         self._read(rows)
 
-    def take(self, row: int, amounts: Amounts) -> None:
-        """Add to the usage of a host."""
-        self.used[:, row] += amounts
+    def take(
+        self, row: int, allocations: Allocations, held: HeldTopology | None = None, *, sign: int = 1
+    ) -> None:
+        super().take(row, allocations, held, sign=sign)
         self.journal.used(row)
 
-    def give_back(self, row: int, amounts: Amounts) -> None:
-        """Undo :meth:`take`."""
-        self.used[:, row] -= amounts
+    def use(self, row: int, usage: Usage) -> None:
+        """Set the usage of a host without topology, as the database has it."""
+        self.used[:, row] = 0
+        self._add(self.used, row, usage.used.get("", NO_AMOUNTS))
+        self.instances[row] = usage.instances
+        self.generation[row] = usage.generation
+        self.reported_at[row] = usage.reported_at
         self.journal.used(row)
 
     def some(self, rows: Rows) -> "SomeHosts":
         """Return a view of some rows, as they are now."""
         return SomeHosts(self, rows)
 
-    def largest(self, resource: str) -> int:
-        return self.scale[LINES[resource]]
+    def largest(self, resource_class: str) -> int:
+        code = self.shared.classes.code(resource_class)
+        return self.scale[code] if code < len(self.scale) and code != NOWHERE else 0
 
     @property
     def whole(self) -> Columns:
@@ -133,15 +143,15 @@ class HostColumns(Columns):
 
     @property
     def scale(self) -> tuple[int, ...]:
-        """The greatest capacity of each resource."""
+        """The greatest capacity of each resource class."""
         if self._largest is None:
-            lines = self.capacity if len(self) else np.zeros((len(RESOURCES), 1), dtype=np.int64)
-            self._largest = tuple(lines.max(axis=1).tolist())
+            self._largest = tuple(self.capacity.max(axis=1, initial=0).tolist())
         return self._largest
 
     def add(self, rows: Sequence[HostRow]) -> None:
         """Append hosts."""
         new = HostColumns(rows, shared=self.shared)
+        self._widen()
         for name in _PLAIN:
             columns = (getattr(self, name), getattr(new, name))
             setattr(self, name, np.concatenate(columns, axis=-1))
@@ -156,6 +166,7 @@ class HostColumns(Columns):
     def overwrite(self, at: Rows, rows: Sequence[HostRow]) -> None:
         """Replace rows by newer ones."""
         new = HostColumns(rows, shared=self.shared)
+        self._widen()
         for name in _PLAIN:
             getattr(self, name)[..., at] = getattr(new, name)
         self._largest = None
@@ -166,10 +177,13 @@ class HostColumns(Columns):
         self._largest = None
 
     def forget_past(self) -> None:
-        """Drop the codes of profiles and memberships that no host has, once they are the most."""
+        """Drop codes of profiles and the like that no host has, once they are the most."""
         shared, many = self.shared, 2 * len(self) + _SPARE
         if len(shared.profiles) > many:
             self.profile = shared.profiles.only(self.profile)
+        if len(shared.inventories) > many:
+            self.inventory = shared.inventories.only(self.inventory)
+            shared.rescan()
         if len(shared.memberships) > many:
             self.membership = shared.memberships.only(self.membership)
             shared.rescan()
@@ -196,41 +210,62 @@ class HostColumns(Columns):
         self.told_down = np.array([row.told_down for row in rows], dtype=np.bool_)
         self.up = ~self.told_down
         self.reported_at = np.array([row.reported_at for row in rows], dtype=np.float64)
-        self.net = _lines([row.net for row in rows])
-        ratios = np.array([row.ratios for row in rows], dtype=np.float64)
-        self.ratios = ratios.reshape(-1, len(RESOURCES)).T.copy()
-        self.capacity = (self.net * self.ratios).astype(np.int64)
-        self.used = _lines([row.used for row in rows])
+        inventories = [HostInventory.parse(row.inventories) for row in rows]
+        self.inventory = self.shared.inventories.codes(inventories)
+        for name in dict.fromkeys(name for each in inventories for name in each.classes):
+            self.shared.classes.learn(name)
+        self.capacity, self.used = np.zeros((2, len(self.shared.classes), count), dtype=np.int64)
+        self.reset_capacity(np.arange(count))
+        for at, row in enumerate(rows):
+            self._add(self.used, at, row.used.get("", NO_AMOUNTS))
+        self.instances = _ints([row.instances for row in rows])
         self.io_operations = _ints([row.io_operations for row in rows])
         self.failed_builds = _ints([row.failed_builds for row in rows])
         self.host_ip = _things([row.host_ip for row in rows])
         self.metrics = _things([json.loads(row.metrics) if row.metrics else None for row in rows])
-        self.topology = _things([_topology(row.topology) for row in rows])
+        self.topology = _things(list(map(_topology, rows, inventories)))
         self.has_pci = np.array(
             [each is not None and each.has_pci for each in self.topology], dtype=np.bool_
         )
+        self.has_parts = np.array([bool(each.parts) for each in inventories], dtype=np.bool_)
+
+    def reset_capacity(self, rows: Rows) -> None:
+        """Set the capacities of hosts to those that they report."""
+        self.capacity[:, rows] = 0
+        for row in rows.tolist():
+            classes = self.one(row).inventory.classes
+            capacities = {name: each.capacity for name, each in classes.items()}
+            self._add(self.capacity, row, capacities)
+
+    def _widen(self) -> None:
+        """Make room for classes that were learned since."""
+        more = len(self.shared.classes) - len(self.capacity)
+        if more:
+            room = np.zeros((more, len(self)), dtype=np.int64)
+            self.capacity = np.concatenate((self.capacity, room))
+            self.used = np.concatenate((self.used, room))
+
+
+def _topology(row: HostRow, inventory: HostInventory) -> HostTopology | None:
+    """Return the NUMA cells and devices of a host, all of them free, and what is of its parts."""
+    if not row.topology and not inventory.parts:
+        return None
+    cells, pools = _read_topology(row.topology) if row.topology else ((), ())
+    return HostTopology(cells, pools, inventory.parts).taking(None, row.used)
 
 
 @functools.lru_cache(maxsize=1024)
-def _topology(text: str | None) -> HostTopology | None:
-    """Read NUMA cells, PCI pools and providers, all of them free."""
-    if not text:
-        return None
-    cells, pools, providers = json.loads(text)
-    return HostTopology.of(
+def _read_topology(text: str) -> tuple[tuple[FreeCell, ...], tuple[FreePool, ...]]:
+    cells, pools = json.loads(text)
+    found = HostTopology.of(
         [NUMACell.obj_from_primitive(cell) for cell in cells],
         [PciPool.obj_from_primitive(pool) for pool in pools],
-        [ResourceProvider.obj_from_primitive(one) for one in providers],
     )
+    return found.cells, found.pools
 
 
 def _ints(values: Sequence[int]) -> Ints:
     return np.array(values, dtype=np.int64)
-
-
-def _lines(amounts: Sequence[Amounts]) -> Ints:
-    """Convert a line per host into a line per resource."""
-    return np.array(amounts, dtype=np.int64).reshape(-1, len(RESOURCES)).T.copy()
 
 
 def _things(values: Sequence[Any]) -> npt.NDArray[np.object_]:

@@ -234,7 +234,7 @@ class SchedulerManager:
         *,
         host: str,
         node: str,
-        holdings: dict[str, list[int]],
+        holdings: dict[str, dict[str, dict[str, int]]],
         places: list[InstancePlace] | None = None,
     ) -> list[str]:
         with self._database.read() as session:

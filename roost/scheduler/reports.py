@@ -20,6 +20,7 @@ from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import reports as report_rows
 from roost.db.scheduler.claims import CONFIRMED, RESERVED, Claim
 from roost.objects import HostReport
+from roost.objects.allocations import Allocations
 from roost.objects.base import check_is_past
 from roost.objects.host_changes import DESCRIPTION
 from roost.scheduler.aggregate_resources import AddedResources
@@ -37,7 +38,7 @@ class Drift:
     host_id: int
     changes: HostChanges
     ended: list[Claim] = dataclasses.field(default_factory=list)
-    unclaimed: dict[str, list[int]] = dataclasses.field(default_factory=dict)
+    unclaimed: dict[str, Allocations] = dataclasses.field(default_factory=dict)
 
 
 class Reports:
@@ -108,7 +109,7 @@ class Reports:
 
     def _compare(
         self, session: Session, report: HostReport, taken: report_rows.TakenIn
-    ) -> tuple[list[Claim], dict[str, list[int]]]:
+    ) -> tuple[list[Claim], dict[str, Allocations]]:
         """Return claims whose instances are gone, and what instances without one hold."""
         states = claim_rows.on_host(session, taken.host_id)
         listed = set(report.instances)

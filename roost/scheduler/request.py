@@ -1,16 +1,16 @@
 """The request to a driver: plain values, and the request as sent for plug-ins that need more."""
 
 import dataclasses
-import operator
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Final, Self
 
 from roost import exception
-from roost.db.scheduler.hosts import RESOURCES, Amounts
 from roost.hardware import resource_groups
 from roost.hardware.resource_groups import ResourceGroups
 from roost.objects import Flavor, ImageMeta, RequestSpec, ResourceRequest
-from roost.objects.inventory import HOLDING
+from roost.objects.allocations import Allocations, Amounts, of_host, total
+from roost.objects.inventory import HOST_CLASSES
 from roost.objects.topology import sizes_of
 
 _HINTS: Final = ("same_host", "different_host")
@@ -21,10 +21,10 @@ class Request:
     """A request for hosts for some instances: of servers, or whatever else its ``spec`` is for.
 
     ``placed`` has an entry per instance: the row of the host on which it holds a claim and stays,
-    or None. ``asked`` are the requested amounts per instance, and ``resources`` those of other
-    resource classes. ``group_counts`` has the number of members of the request's server group per
-    row, including those just placed; ``rows_of`` the rows of hosts on which the instances that
-    hints name hold claims.
+    or None. ``asked`` are the amounts per instance of the classes that each host counts, and
+    ``resources`` those of other classes. ``group_counts`` has the number of members of the
+    request's server group per row, including those just placed; ``rows_of`` the rows of hosts on
+    which the instances that hints name hold claims.
     """
 
     spec: ResourceRequest
@@ -61,8 +61,20 @@ class Request:
         """The number of instances that need a host."""
         return sum(1 for row in self.placed if row is None)
 
-    def asked_of(self, resource: str) -> int:
-        return self.asked[RESOURCES.index(resource)]
+    def asked_of(self, resource_class: str) -> int:
+        return self.asked.get(resource_class, 0)
+
+    @functools.cached_property
+    def allocations(self) -> Allocations:
+        """What each instance has of a host without parts, unless it asks for groups."""
+        return of_host({**self.asked, **dict(self.resources.own.amounts)})
+
+    @property
+    def total(self) -> Amounts:
+        """All that an instance takes, by class."""
+        groups = (self.resources.own, *self.resources.groups)
+        sums = total([self.asked, *(dict(group.amounts) for group in groups)])
+        return {name: amount for name, amount in sums.items() if amount}
 
     def hint(self, name: str) -> list[str]:
         """Return the values of a scheduler hint, or an empty list."""
@@ -99,17 +111,17 @@ class Request:
 
 
 def asked_by(spec: ResourceRequest) -> Amounts:
-    """Return the amounts that one instance takes, in the order of ``RESOURCES``.
+    """Return the amounts that one instance takes of the classes that each host counts.
 
     :raises roost.exception.Invalid: when the request has a negative amount
     """
     if any(amount < 0 for amount in spec.resources.values()):
         raise exception.Invalid(f"resources must not be negative: {spec.resources}")
-    named = (spec.resources.get(resource_class, 0) for resource_class in HOLDING)
+    named = {name: spec.resources[name] for name in HOST_CLASSES if name in spec.resources}
     if not isinstance(spec, RequestSpec):
-        return (*named, 1)
+        return named
     sizes = sizes_of(spec.flavor, spec.image, spec.numa_topology)
-    return (*map(operator.add, sizes, named), 1)
+    return total([sizes, named]) if named else sizes
 
 
 def grouped(spec: ResourceRequest) -> ResourceGroups:
@@ -125,7 +137,7 @@ def grouped(spec: ResourceRequest) -> ResourceGroups:
     return resource_groups.requested_by(
         specs,
         properties,
-        amounts={name: spec.resources[name] for name in spec.resources if name not in HOLDING},
+        amounts={name: spec.resources[name] for name in spec.resources if name not in HOST_CLASSES},
         required=spec.required_traits,
         forbidden=spec.forbidden_traits,
         groups=spec.resource_groups,

@@ -20,7 +20,7 @@ from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import hosts as host_rows
 from roost.db.scheduler import server_groups as group_rows
 from roost.db.scheduler.claims import Claim
-from roost.db.scheduler.hosts import LOOK_BACK, RESOURCES, Usage
+from roost.db.scheduler.hosts import LOOK_BACK, Usage
 from roost.objects import Aggregate
 from roost.scheduler.changes import HostChanges
 from roost.scheduler.columns import Membership, Rows
@@ -36,9 +36,9 @@ from roost.scheduler.topology import HeldTopology, HostTopology
 ByHost = Mapping[str, Sequence[Aggregate]]
 _ZONE: Final = "availability_zone"
 _RATIOS: Final = {
-    "vcpus": "cpu_allocation_ratio",
-    "memory_mb": "ram_allocation_ratio",
-    "disk_gb": "disk_allocation_ratio",
+    "VCPU": "cpu_allocation_ratio",
+    "MEMORY_MB": "ram_allocation_ratio",
+    "DISK_GB": "disk_allocation_ratio",
 }
 
 
@@ -59,7 +59,7 @@ def enrol(hosts: HostColumns, rows: Rows, aggregates: ByHost) -> None:
     """
     hosts.membership[rows] = hosts.shared.memberships.learn(Membership())
     hosts.zone[rows] = hosts.reported_zone[rows]
-    hosts.capacity[:, rows] = (hosts.net[:, rows] * hosts.ratios[:, rows]).astype(np.int64)
+    hosts.reset_capacity(rows)
     names = hosts.shared.names
     members = [names.code(host) for host in aggregates]
     for row in rows[np.isin(hosts.host[rows], members)].tolist():
@@ -72,11 +72,11 @@ def _join(hosts: HostColumns, row: int, membership: Membership) -> None:
     zones = membership.values(_ZONE)
     if zones:
         hosts.zone[row] = hosts.shared.names.learn(zones[0])
-    for resource, name in _RATIOS.items():
+    has = hosts.one(row).inventory.classes
+    for resource_class, name in _RATIOS.items():
         ratio = membership.smallest(name)
-        if ratio is not None:
-            line = RESOURCES.index(resource)
-            hosts.capacity[line, row] = int(hosts.net[line, row] * ratio)
+        if ratio is not None and resource_class in has:
+            hosts.capacity_of(resource_class)[row] = int(has[resource_class].net * ratio)
 
 
 _CACHED: Final = 10_000  # groups
@@ -254,7 +254,8 @@ class HostTable:
             elif hosts.generation[row] < usage.generation:
                 reported_at = float(hosts.reported_at[row])
                 used.append((row, usage._replace(reported_at=reported_at)))
-        self._use(used)
+        for row, usage in used:
+            hosts.use(row, usage)
         self._hear(changes)
         self._drop(changes.removed)
         self.mark(stale)
@@ -300,31 +301,24 @@ class HostTable:
     def take_over(self, session: Session, usages: Sequence[Usage]) -> None:
         """Update hosts to their usage in the database, and read again those that changed more."""
         described: list[int] = []
-        used: list[tuple[int, Usage]] = []
         hosts = self.hosts
         for usage in usages:
             row = self._rows.get(usage.id)
             if row is None or hosts.described[row] != usage.described:
                 described.append(usage.id)
-            elif hosts.generation[row] != usage.generation:
-                used.append((row, usage))
-            else:
+            elif hosts.generation[row] == usage.generation:
                 hosts.reported_at[row] = usage.reported_at
-        self._use(used)
-        exact = [row for row, _ in used if hosts.topology[row] is not None]
-        self._read(session, [*described, *(int(hosts.ids[row]) for row in exact)])
+            elif hosts.topology[row] is None:
+                hosts.use(row, usage)
+            else:
+                described.append(usage.id)
+        self._read(session, described)
 
-    def committed(self, host_ids: Iterable[int]) -> list[Usage]:
-        """Raise generations after a commit of this process, whose usage is in memory already.
-
-        :returns: the hosts as they are committed
-        """
-        hosts, rows = self.hosts, [self._rows[id_] for id_ in host_ids if id_ in self._rows]
-        hosts.generation[rows] += 1
-        columns = (hosts.ids, hosts.generation, hosts.described, hosts.reported_at)
-        values = [column[rows].tolist() for column in columns]
-        used = map(tuple, hosts.used[:, rows].T.tolist())
-        return [Usage(*each) for each in zip(*values, used, strict=True)]
+    def committed(self, usages: Iterable[Usage]) -> None:
+        """Set generations after a commit of this process, whose usage is in memory already."""
+        for usage in usages:
+            if usage.id in self._rows:
+                self.hosts.generation[self._rows[usage.id]] = usage.generation
 
     def is_up(self, *, told_down: bool, reported_at: float, cell_at: float | None) -> bool:
         """Return whether a host is up, by the last reports of it and its cell (since the epoch)."""
@@ -343,17 +337,6 @@ class HostTable:
         if not self._rows.keys().isdisjoint(host_ids):
             self.hosts.keep(np.flatnonzero(~np.isin(self.hosts.ids, list(host_ids))))
             self._number_rows()
-
-    def _use(self, used: Sequence[tuple[int, Usage]]) -> None:
-        if not used:
-            return
-        hosts = self.hosts
-        rows = np.array([row for row, _ in used], dtype=np.intp)
-        hosts.used[:, rows] = np.array([usage.used for _, usage in used], dtype=np.int64).T
-        hosts.generation[rows] = [usage.generation for _, usage in used]
-        hosts.reported_at[rows] = [usage.reported_at for _, usage in used]
-        for row in rows.tolist():
-            hosts.journal.used(row)
 
     def _read(self, session: Session, host_ids: Sequence[int]) -> None:
         """Read whole hosts in chunks, since rows take several times the memory of columns."""
@@ -379,7 +362,7 @@ class HostTable:
     def _hold(self, session: Session, rows: Sequence[int]) -> None:
         """Subtract the NUMA cells and devices of claims from those of the hosts."""
         hosts = self.hosts
-        exact = {int(hosts.ids[row]): row for row in rows if hosts.topology[row] is not None}
+        exact = {int(hosts.ids[row]): row for row in rows if hosts.is_exact(row)}
         for host_id, details in claim_rows.details_on(session, exact) if exact else ():
             topology: HostTopology = hosts.topology[exact[host_id]]
             hosts.topology[exact[host_id]] = topology.taking(HeldTopology.from_json(details))

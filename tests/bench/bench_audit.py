@@ -36,6 +36,11 @@ from tests.builders import NOW, a_context, a_report, a_uuid, an_instance
 HOSTS = 1000
 DAMAGED = 50
 UUID = "md5('server' || n)::uuid::text"
+# what so many servers have of their host
+HELD = (
+    "json_build_object('', json_build_object("
+    "'VCPU', {0}, 'MEMORY_MB', 512 * {0}, 'DISK_GB', {0}))::text"
+)
 
 
 class Schedulers(SchedulerManager):
@@ -160,13 +165,13 @@ def _fill_scheduler(database, count):
         _copy(session, scheduler_models.hosts, {"host": "'h' || n", "node": "'h' || n"}, "", HOSTS)
         session.exec_driver_sql("UPDATE hosts SET host = 'h0', node = 'h0' WHERE host = 'h1000'")
         session.exec_driver_sql(
-            "INSERT INTO claims (instance_uuid, host_id, vcpus, pcpus, memory_mb, disk_gb, state,"
-            f" created_at) SELECT {UUID}, hosts.id, 1, 0, 512, 1, 'confirmed', now()"
+            "INSERT INTO claims (instance_uuid, host_id, number, allocations, state, created_at)"
+            f" SELECT {UUID}, hosts.id, 0, {HELD.format(1)}, 'confirmed', now()"
             f" FROM generate_series(1, {count}) AS n JOIN hosts ON host = 'h' || mod(n, {HOSTS})"
         )
         session.exec_driver_sql(
-            "UPDATE hosts SET vcpus_used = c, memory_mb_used = 512 * c, disk_gb_used = c,"
-            " instances_used = c FROM (SELECT host_id, count(*) AS c FROM claims GROUP BY host_id)"
+            f"UPDATE hosts SET used = {HELD.format('c')}, instances_used = c"
+            " FROM (SELECT host_id, count(*) AS c FROM claims GROUP BY host_id)"
             " AS sums WHERE sums.host_id = hosts.id"
         )
 

@@ -33,7 +33,6 @@ from tests.builders import (
 from tests.unit.scheduler.host_builders import (
     a_request,
     a_row,
-    amounts,
     an_aggregate,
     filters_of,
     hosts_of,
@@ -63,7 +62,11 @@ def a_host(number: int):
         vcpus=64,
         memory_mb=262144,
         disk_gb=4096,
-        used=amounts(vcpus=number % 32, memory_mb=number % 9999, instances=number % 40),
+        used={
+            "vcpus": number % 32,
+            "memory_mb": number % 9999,
+            "instances": number % 40,
+        },
         io_operations=number % 5,
         host_ip=f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}",
         hypervisor_type="QEMU",

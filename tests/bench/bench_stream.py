@@ -51,15 +51,14 @@ class Observed(daemon.SchedulerManager):
             publish(changes)
 
         super().__init__(*parts, publish=note, **more)
-        use = self._table._use
+        use = self._table.hosts.use
 
-        def noting(used):
-            use(used)
+        def noting(row, usage):
+            use(row, usage)
             now = time.monotonic()
-            for _row, usage in used:
-                self.known.setdefault(usage.id, []).append((usage.generation, now))
+            self.known.setdefault(usage.id, []).append((usage.generation, now))
 
-        self._table._use = noting
+        self._table.hosts.use = noting
 
 
 def start(file, *, polling):
@@ -122,8 +121,14 @@ def send_reports(pipe, url, hosts, interval, requests, seconds):
 
     def report(number):
         name = f"h{number + 1:06}"
-        told = a_report(name, vcpus=fleet.VCPUS, memory_mb=fleet.MEMORY, disk_gb=fleet.DISK)
-        told.vcpus_ratio, told.reported_at = fleet.RATIO, utcnow()
+        told = a_report(
+            name,
+            vcpus=fleet.VCPUS,
+            vcpus_ratio=fleet.RATIO,
+            memory_mb=fleet.MEMORY,
+            disk_gb=fleet.DISK,
+        )
+        told.reported_at = utcnow()
         cells.update_resource_stats(context, report=told)
 
     def ask():

@@ -1,9 +1,12 @@
 """Hosts and claims as the schedulers list them."""
 
 from roost import exception
+from roost.objects.allocations import total
+from roost.objects.inventory import HOST_CLASSES
 from tests.builders import NOW, a_report
 
 SIZES = {"vcpus": 1, "pcpus": 0, "memory_mb": 512, "disk_gb": 1}
+ONE = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 
 
 def a_claim(instance_uuid, host="h1", **values):
@@ -18,7 +21,7 @@ def a_claim(instance_uuid, host="h1", **values):
         "state": "confirmed",
         "created_at": NOW.isoformat(),
         "age": 0.0,
-        **SIZES,
+        "allocations": {"": ONE},
         **values,
     }
 
@@ -66,13 +69,13 @@ class FakeLedger:
     def _counted(self, report):
         node = (report.host, report.node)
         held = [claim for claim in self.claims if (claim["host"], claim["node"]) == node]
-        used = {name: getattr(report, f"{name}_used") for name in SIZES}
-        claimed = {name: sum(claim[name] for claim in held) for name in SIZES}
+        used = {name: report.amount(name, "used") for name in HOST_CLASSES}
+        claimed = total(claim["allocations"][""] for claim in held)
         return {
             "host": report.host,
             "node": report.node,
-            "used": used | {"instances": 0},
-            "claimed": claimed | {"instances": 0},
+            "used": {name: amount for name, amount in used.items() if amount},
+            "claimed": claimed,
         }
 
     def all_hosts(self, context):

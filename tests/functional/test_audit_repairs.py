@@ -28,6 +28,7 @@ from tests.builders import (
     a_spec,
     a_uuid,
     a_wish,
+    taken,
 )
 from tests.fakes.neutron import failure
 
@@ -55,14 +56,14 @@ def claim_for_nobody(world):
 
 
 def move_a_claim(world):
-    holdings = {world.servers[0]: [1, 0, 512, 1]}
+    holdings = {world.servers[0]: taken(vcpus=1, memory_mb=512, disk_gb=1)}
     lose_a_claim(world)
     world.schedulers.restore_claims(a_context(), host="h2", node="h2", holdings=holdings)
 
 
 def miscount_a_host(world):
     hosts = scheduler_models.hosts
-    world.write(sa.update(hosts).values(vcpus_used=7, instances_used=9), world.books)
+    world.write(sa.update(hosts).values(used=taken(vcpus=7), instances_used=9), world.books)
 
 
 def miscount_a_project(world):
@@ -197,10 +198,10 @@ def test_a_claim_is_restored_with_the_cpus_and_custom_resources_of_its_server(wo
     world.repair()
     claims = scheduler_models.claims.c
     with world.books.read() as session:
-        mine = sa.select(claims.details).where(claims.instance_uuid == world.servers[0])
-        held = HeldTopology.from_json(session.scalar(mine))
-    assert held.numa.cells[0].pcpus == [1]
-    assert held.allocations == (("", "CUSTOM_LICENSE", 1),)
+        mine = sa.select(claims.details, claims.allocations)
+        row = session.execute(mine.where(claims.instance_uuid == world.servers[0])).one()
+    assert HeldTopology.from_json(row.details).numa.cells[0].pcpus == [1]
+    assert (row.allocations[""]["PCPU"], row.allocations[""]["CUSTOM_LICENSE"]) == (1, 1)
 
 
 def test_all_damage_at_once_is_repaired_too(world):

@@ -22,7 +22,7 @@ from roost.rpc.compute import Compute
 from roost.rpc.scheduler import CellScheduler, Scheduler
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
-from tests.builders import a_report
+from tests.builders import a_report, taken
 from tests.rpc_methods import METHODS, arguments_of
 from tests.stories.cloud import Cloud, wait_until
 
@@ -52,10 +52,7 @@ OPEN_TO_HOSTS = {
     "cell-conductor.locate_instances",
     "cell-scheduler.update_resource_stats",
 }
-HOST_FIELDS = (
-    *("node", "cell_uuid", "enabled", "up", "vcpus", "memory_mb", "disk_gb"),
-    *("vcpus_used", "memory_mb_used", "disk_gb_used", "instances_used"),
-)
+HOST_FIELDS = (*("node", "cell_uuid", "enabled", "up", "instances_used"),)
 every_method = pytest.mark.parametrize(
     ("interface", "name"), METHODS, ids=lambda part: getattr(part, "topic", part)
 )
@@ -124,6 +121,7 @@ class Site:
         """Return all that is to be seen of the victim, and of its host."""
         victim, report = self.victim, self.report(VICTIM)
         host = {name: getattr(report, name) for name in HOST_FIELDS}
+        host["inventories"] = [one.obj_to_primitive() for one in report.inventories]
         with self.database.read() as session:
             held = len(ports.info(session, victim, networks=[]).vifs)
         return self.row(victim), self.claim(victim), self.guests(VICTIM), host, held
@@ -205,7 +203,7 @@ def test_a_host_in_its_own_name_may_do_what_is_listed(site, interface, name):
 def reporting(site, host, cell_uuid, vcpus):
     """Return the report of a host that says that it has the victim's server, and how large."""
     victim, now = site.victim, datetime.datetime.now(datetime.UTC)
-    told = {"instances": [victim], "holdings": {victim: [2, 0, 1024, 2]}}
+    told = {"instances": [victim], "holdings": {victim: taken(vcpus=2, memory_mb=1024, disk_gb=2)}}
     report = a_report(host, cell_uuid=cell_uuid, vcpus=vcpus, reported_at=now, **told)
     return {"report": report}
 
@@ -217,8 +215,11 @@ def test_who_reports_the_server_of_another_host_does_not_get_it(site, host):
         arguments = reporting(site, host, own.cell_uuid, vcpus)
         site.ask(host, CellScheduler, "update_resource_stats", arguments)
         heard = site.report(host)
-        assert heard.vcpus == vcpus
-        assert (heard.instances_used, heard.vcpus_used) == (own.instances_used, own.vcpus_used)
+        assert heard.amount("VCPU") == vcpus
+        assert (heard.instances_used, heard.amount("VCPU", "used")) == (
+            own.instances_used,
+            own.amount("VCPU", "used"),
+        )
     assert site.seen() == before
 
 
@@ -258,7 +259,10 @@ def test_who_tells_its_conductor_of_the_server_of_another_host_changes_nothing(s
         assert refused == ((name, host) == ("finish_delete", STRANGER))
     assert site.seen() == before
     after = site.report(host)
-    assert (after.instances_used, after.vcpus_used) == (own.instances_used, own.vcpus_used)
+    assert (after.instances_used, after.amount("VCPU", "used")) == (
+        own.instances_used,
+        own.amount("VCPU", "used"),
+    )
 
 
 def test_a_host_is_no_conductor(site):

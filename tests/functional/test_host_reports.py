@@ -65,13 +65,15 @@ def boot_on(cloud, host, **values):
 
 def test_a_host_is_known_by_all_that_it_pretends(cloud):
     known, pretended = cloud.hosts()[RICH], PRETENDED[RICH]
-    for name in pretended.keys() - {"labels", "traits", "cpu_info", "numa_cells", "pci_pools"}:
+    lists = {"labels", "traits", "cpu_info", "numa_cells", "pci_pools"}
+    for name in pretended.keys() - {*lists, "disk_gb"}:
         assert getattr(known, name) == pretended[name], name
+    assert known.amount("DISK_GB") == pretended["disk_gb"]
     assert {*known.traits} == {*pretended["traits"], *TRAITS.values()}
     assert known.labels == ["east", "rack7"]
     assert known.numa_cells == [NUMACell.of(**cell) for cell in CELLS]
     assert known.pci_pools == [PciPool.of(**POOL)]
-    assert (known.vcpus, known.pcpus, known.memory_mb) == (2, 6, 16384)
+    assert (known.amount("VCPU"), known.amount("PCPU"), known.amount("MEMORY_MB")) == (2, 6, 16384)
     assert known.host_ip == "192.0.2.7"
 
 
@@ -111,10 +113,18 @@ def test_what_is_booted_on_a_host_is_used_there_until_it_is_deleted(cloud):
     flavor = cloud.create_flavor(name="sized", vcpus=2, ram=1000, disk=3)
     servers = cloud.wait(boot_on(cloud, PLAIN, flavorRef=flavor, count=2), "ACTIVE")
     known = cloud.hosts()[PLAIN]
-    assert (known.vcpus_used, known.memory_mb_used, known.disk_gb_used) == (4, 2000, 6)
+    assert (
+        known.amount("VCPU", "used"),
+        known.amount("MEMORY_MB", "used"),
+        known.amount("DISK_GB", "used"),
+    ) == (4, 2000, 6)
     cloud.delete_all()
     known = cloud.hosts()[PLAIN]
-    assert (known.vcpus_used, known.memory_mb_used, known.disk_gb_used) == (0, 0, 0)
+    assert (
+        known.amount("VCPU", "used"),
+        known.amount("MEMORY_MB", "used"),
+        known.amount("DISK_GB", "used"),
+    ) == (0, 0, 0)
     assert cloud.claims().keys().isdisjoint(server["id"] for server in servers)
 
 

@@ -111,8 +111,7 @@ def cloud(manage, databases, scheduler):
         values = {
             "cell_uuid": uuids[name],
             "enabled": number != 6,
-            "vcpus": 48,
-            "vcpus_ratio": 4.0,
+            "vcpus": 192,
             "memory_mb": 131072 if number < 5 else 262144,
             "memory_mb_reserved": 2048,
             "disk_gb": 4000,

@@ -32,8 +32,8 @@ def test_a_claim_has_the_size_of_the_image_where_the_flavor_has_none(
 ):
     sizes = {"disk": disk, "OS-FLV-EXT-DATA:ephemeral": ephemeral}
     flavor = cloud.create_flavor(name=f"{disk}-{ephemeral}", **sizes)
-    before = cloud.hosts()["cell1-host1"].disk_gb_used
+    before = cloud.hosts()["cell1-host1"].amount("DISK_GB", "used")
     (server,) = cloud.boot(flavorRef=flavor, imageRef=image)
     cloud.wait([server], "ACTIVE")
-    assert cloud.claims()[server]["disk_gb"] == claimed
-    assert cloud.hosts()["cell1-host1"].disk_gb_used - before == claimed
+    assert cloud.claims()[server]["allocations"][""].get("DISK_GB", 0) == claimed
+    assert cloud.hosts()["cell1-host1"].amount("DISK_GB", "used") - before == claimed

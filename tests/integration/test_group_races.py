@@ -65,7 +65,7 @@ def claims_of(url):
 
 def usage_of(url):
     with scheduler(url) as manager:
-        return {host.host: host.vcpus_used for host in manager.list_hosts(a_context())}
+        return {host.host: host.amount("VCPU", "used") for host in manager.list_hosts(a_context())}
 
 
 def boots_of(groups, count):

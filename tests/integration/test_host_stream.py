@@ -96,9 +96,7 @@ def claim(manager, host):
 def used(manager):
     """Return the instances on each host, by its memory."""
     hosts = manager._table.hosts
-    return {
-        hosts.name("host", row): int(hosts.used_of("instances")[row]) for row in range(len(hosts))
-    }
+    return {hosts.name("host", row): int(hosts.instances[row]) for row in range(len(hosts))}
 
 
 def test_schedulers_that_feed_each_other_choose_by_what_all_have_committed(pair, database):
@@ -226,7 +224,7 @@ def follow(manager, listener):
         "all changes are heard",
     )
     last = max(listener.changes(), key=lambda each: (each["host"] == "h1", each["generation"]))
-    assert last["used"]["instances"] == 3
+    assert last["instances"] == 3
     numbers = sorted(data["number"] for _from, data in listener.heard)
     assert numbers == list(range(1, len(numbers) + 1))
     assert {publisher for publisher, _data in listener.heard} == {"roost-scheduler:s0"}
@@ -266,7 +264,7 @@ def test_a_listener_that_missed_some_asks_for_the_rest(start, rabbitmq_url):
     manager.remove_host(a_context(), host="h1")
     page = scheduler.changes_since(a_context(), marker=page.marker)
     newest = {change.host: change for change in page.changes}
-    assert newest["h2"].used["instances"] == 1
+    assert newest["h2"].instances == 1
     assert newest["h1"].changed == ["removed"]
     bus.close()
 

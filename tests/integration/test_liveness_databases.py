@@ -84,7 +84,7 @@ def test_messages_that_schedulers_take_in_at_once_beside_claims_end_in_the_lates
         chosen = random.Random(seed).sample(range(1, len(NAMES) + 1), 12)
         with scheduler_db.begin() as session:
             for usage in hosts.usages(session, chosen, lock=True):
-                values = {"vcpus_used": scheduler_models.hosts.c.vcpus_used + 1}
+                values = {"instances_used": scheduler_models.hosts.c.instances_used + 1}
                 session.execute(
                     sa.update(scheduler_models.hosts)
                     .where(scheduler_models.hosts.c.id == usage.id)

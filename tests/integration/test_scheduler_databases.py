@@ -150,7 +150,7 @@ def test_hosts_that_report_for_the_first_time_at_once_are_created_once(database,
         )
 
     together(report, 24)
-    found = {host.host: host.vcpus for host in managers[0].list_hosts(a_context())}
+    found = {host.host: host.amount("VCPU") for host in managers[0].list_hosts(a_context())}
     assert found == {"h0": 22, "h1": 23}
 
 

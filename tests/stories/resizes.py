@@ -68,7 +68,7 @@ def test_a_server_gets_a_larger_flavor_and_keeps_it_once_confirmed(cloud, flavor
     shown = migration(cloud, uuid)
     assert (shown["status"], shown["migration_type"]) == ("confirmed", "resize")
     assert usage(cloud) == (3, 1024)
-    assert cloud.claims()[uuid]["vcpus"] == 3
+    assert cloud.claims()[uuid]["allocations"][""]["VCPU"] == 3
 
 
 def test_reverted_it_has_its_flavor_and_its_quota_again(cloud, flavor):
@@ -105,7 +105,7 @@ def test_a_resize_that_fails_gives_back_its_quota(cloud, flavor):
     assert guest(cloud, after)["vcpus"] == 1
     assert history(cloud, before["id"])[0]["message"].endswith("it broke")
     wait_for_usage(cloud, (1, 512))
-    assert cloud.claims()[before["id"]]["vcpus"] == 1
+    assert cloud.claims()[before["id"]]["allocations"][""]["VCPU"] == 1
 
 
 def test_the_quota_of_a_smaller_flavor_counts_once_it_is_confirmed(cloud, flavor):
@@ -128,7 +128,7 @@ def test_a_server_that_was_to_shrink_has_its_whole_claim_once_reverted(cloud, fl
     wait_at_rest(cloud, server["id"], "VERIFY_RESIZE")
     act(cloud, server["id"], REVERT)
     wait_at_rest(cloud, server["id"], "ACTIVE")
-    assert cloud.claims()[server["id"]]["vcpus"] == 3
+    assert cloud.claims()[server["id"]]["allocations"][""]["VCPU"] == 3
     wait_for_usage(cloud, (3, 1024))
     requests.delete(f"{cloud.client.endpoint}/flavors/{smaller}", timeout=30)
 

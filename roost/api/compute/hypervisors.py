@@ -145,20 +145,26 @@ def statistics(hosts: Iterable[HostReport]) -> dict[str, int]:
 
 def amounts(host: HostReport) -> dict[str, int]:
     """Return the amounts of a node; reserved amounts count as used."""
-    memory_used = host.memory_mb_used + host.memory_mb_reserved
-    disk_used = host.disk_gb_used + host.disk_gb_reserved
+    cpus, memory, disk = (
+        sum(host.amount(each) for each in classes)
+        for classes in (("VCPU", "PCPU"), ("MEMORY_MB",), ("DISK_GB",))
+    )
+    cpus_used, memory_used, disk_used = (
+        sum(host.amount(each, "used") + host.amount(each, "reserved") for each in classes)
+        for classes in (("VCPU", "PCPU"), ("MEMORY_MB",), ("DISK_GB",))
+    )
     return {
-        "vcpus": host.vcpus + host.pcpus,
-        "memory_mb": host.memory_mb,
-        "local_gb": host.disk_gb,
-        "vcpus_used": host.vcpus_used + host.pcpus_used + host.vcpus_reserved,
+        "vcpus": cpus,
+        "memory_mb": memory,
+        "local_gb": disk,
+        "vcpus_used": cpus_used,
         "memory_mb_used": memory_used,
         "local_gb_used": disk_used,
-        "free_ram_mb": host.memory_mb - memory_used,
-        "free_disk_gb": host.disk_gb - disk_used,
+        "free_ram_mb": memory - memory_used,
+        "free_disk_gb": disk - disk_used,
         "current_workload": host.io_operations,
         "running_vms": host.instances_used,
-        "disk_available_least": host.disk_gb - disk_used,
+        "disk_available_least": disk - disk_used,
     }
 
 

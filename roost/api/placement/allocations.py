@@ -3,7 +3,6 @@
 An instance that moves has claims on two providers.
 """
 
-import collections
 import uuid
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
@@ -16,8 +15,8 @@ from roost.api.request import Answer, Call
 from roost.api.route import Route
 from roost.api.validation import is_uuid
 from roost.db.api import instance_mappings
+from roost.objects.allocations import total
 from roost.objects.host import uuid_of_node, uuid_of_provider
-from roost.objects.inventory import HOST_CLASSES
 
 USAGES: Final = 9
 _OWNERS: Final = 12
@@ -53,9 +52,9 @@ class Allocations:
         report, part = provider.report, provider.part.name
         generation = _GENERATION if call.version >= _CONSUMER_GENERATION else {}
         shown = {
-            claim["instance_uuid"]: {"resources": _by_part(claim)[part], **generation}
+            claim["instance_uuid"]: {"resources": claim["allocations"][part], **generation}
             for claim in self._scheduler.all_claims(call.context, host=report.host)
-            if claim["node"] == report.node and part in _by_part(claim)
+            if claim["node"] == report.node and part in claim["allocations"]
         }
         return Answer({"allocations": shown, **provider.generation})
 
@@ -70,7 +69,7 @@ class Allocations:
             identity: {"resources": resources, "generation": generation}
             for claim in claims
             for generation, uuids in [self._node(call, claim)]
-            for part, resources in _by_part(claim).items()
+            for part, resources in claim["allocations"].items()
             for identity in [uuids.get(part) or uuid_of_provider(uuids[""], part)]
         }
         more = self._consumer(claims[0], call.version) if claims else {}
@@ -110,21 +109,8 @@ class Allocations:
         return shown
 
 
-def _by_part(claim: Claim) -> dict[str, dict[str, int]]:
-    """Return the resources of a claim by the name of the node's part; that of the node is empty."""
-    found = {part: dict(amounts) for part, amounts in claim["allocations"].items()}
-    sizes = {name: claim[amount] for name, amount in HOST_CLASSES.items() if claim[amount]}
-    if sizes:
-        found[""] = sizes | found.get("", {})
-    return found
-
-
 def _total(claims: Iterable[Claim]) -> dict[str, int]:
-    total: collections.Counter[str] = collections.Counter()
-    for claim in claims:
-        for resources in _by_part(claim).values():
-            total.update(resources)
-    return dict(total)
+    return total(amounts for claim in claims for amounts in claim["allocations"].values())
 
 
 def _by_type(claims: Collection[Claim], consumer_type: str | None) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from roost.cmd.manage.output import json_option, show_rows
 from roost.context import admin_context
 from roost.db.api import aggregates
 from roost.objects import HostReport
+from roost.objects.allocations import Allocations
 
-_SHARED: Final = ("vcpus", "memory_mb", "disk_gb")  # resources with overcommit
-_ALL: Final = (*_SHARED, "pcpus")
+_ALL: Final = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_gb": "DISK_GB", "pcpus": "PCPU"}
 _HOSTS_TABLE: Final = ("host", "cell", "zone", "enabled", "up", *_ALL, "reported_at")
 _HOSTS_JSON: Final = (
     "host",
@@ -29,8 +29,7 @@ _HOSTS_JSON: Final = (
     "failed_builds",
     "reported_at",
 )
-_SIZES: Final = ("vcpus", "pcpus", "memory_mb", "disk_gb")
-_CLAIMS_TABLE: Final = ("instance", "host", "state", "since", *_SIZES, "project", "group")
+_CLAIMS_TABLE: Final = ("instance", "host", "state", "since", "resources", "project", "group")
 _CLAIMS_JSON: Final = (
     "instance_uuid",
     "host",
@@ -38,7 +37,7 @@ _CLAIMS_JSON: Final = (
     "cell_uuid",
     "state",
     "created_at",
-    *_SIZES,
+    "allocations",
     "project_id",
     "group_uuid",
 )
@@ -90,16 +89,13 @@ def _host_row(
         "zone": zones.get(report.host, report.availability_zone),
         "enabled": report.enabled,
         "up": report.up,
-        "pcpus_total": report.pcpus,
-        "pcpus_used": report.pcpus_used,
         "io_operations": report.io_operations,
         "failed_builds": report.failed_builds,
         "reported_at": report.reported_at,
     }
-    for name in _SHARED:
-        net = getattr(report, name) - getattr(report, f"{name}_reserved")
-        row[f"{name}_total"] = max(0, int(net * getattr(report, f"{name}_ratio")))
-        row[f"{name}_used"] = getattr(report, f"{name}_used")
+    for name, resource_class in _ALL.items():
+        row[f"{name}_total"] = max(0, report.amount(resource_class, "capacity"))
+        row[f"{name}_used"] = report.amount(resource_class, "used")
     return row
 
 
@@ -108,11 +104,21 @@ def _host_line(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, **sizes, "host": host_and_node(row["host"], row["node"])}
 
 
+def _shown(allocations: Allocations) -> str:
+    """Return the amounts, each with the name of its provider if that is a part of the host."""
+    return ", ".join(
+        f"{resource_class} {amount}" + (f" of {provider}" if provider else "")
+        for provider, amounts in allocations.items()
+        for resource_class, amount in amounts.items()
+    )
+
+
 def _claim_line(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **row,
         "instance": row["instance_uuid"],
         "host": host_and_node(row["host"], row["node"]),
+        "resources": _shown(row["allocations"]),
         "since": datetime.datetime.fromisoformat(row["created_at"]),
         "project": row["project_id"],
         "group": row["group_uuid"],

@@ -16,7 +16,7 @@ from roost import exception
 from roost.db import clock
 from roost.db.engine import Session
 from roost.db.scheduler import models
-from roost.db.scheduler.hosts import LOOK_BACK, RESOURCES
+from roost.db.scheduler.hosts import LOOK_BACK
 from roost.db.scheduler.ranges import in_parts
 from roost.db.scheduler.tombstones import KEPT
 from roost.objects import HostChange, HostChangePage
@@ -29,7 +29,8 @@ _PLAIN: Final = (*_COMMON, "enabled", "told_down", "reported_at")
 _CURRENT: Final = sa.select(
     *(_HOSTS.c[name] for name in _PLAIN),
     _HOSTS.c.touched_at.label("at"),
-    *(_HOSTS.c[f"{name}_used"].label(name) for name in RESOURCES),
+    _HOSTS.c.instances_used,
+    _HOSTS.c.used,
 )
 _GONE: Final = sa.select(*(_REMOVED.c[name] for name in _COMMON), _REMOVED.c.removed_at.label("at"))
 
@@ -106,5 +107,6 @@ def _as_change(row: sa.RowMapping, changed: Collection[str]) -> HostChange:
         enabled=row["enabled"] if is_there else None,
         told_down=row["told_down"] if is_there else None,
         reported_at=row["reported_at"] if is_there else None,
-        used={name: row[name] for name in RESOURCES} if is_there else None,
+        instances=row["instances_used"] if is_there else None,
+        used=row["used"] if is_there else None,
     )

@@ -1,14 +1,13 @@
 """Claims: resources of hosts that are reserved for instances: one each, and two for one that moves.
 
 A transaction that changes claims also changes the usage of their hosts, always in one order: first
-the server groups (which locks them), then the hosts, then the claims. So ``hosts.*_used`` is the
-sum of the claims at every commit, and transactions do not deadlock.
+the server groups (which locks them), then the hosts, then the claims. So ``hosts.used`` is the sum
+of the claims at every commit, and transactions do not deadlock.
 """
 
 import dataclasses
 import datetime
-import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -17,7 +16,7 @@ from oslo_db import exception as db_exception
 from roost import exception
 from roost.db.engine import Session
 from roost.db.scheduler import models
-from roost.db.scheduler.hosts import RESOURCES, Amounts
+from roost.objects.allocations import Allocations
 
 RESERVED: Final = "reserved"
 CONFIRMED: Final = "confirmed"
@@ -25,17 +24,16 @@ MOST: Final = 2  # claims of an instance
 
 _CLAIMS = models.claims
 _HOSTS = models.hosts
-_SIZES = tuple(_CLAIMS.c[name] for name in RESOURCES[:-1])  # of instances a claim takes one
 _COLUMNS = (
     _CLAIMS.c.instance_uuid,
     _CLAIMS.c.host_id,
+    _CLAIMS.c.allocations,
     _CLAIMS.c.number,
     _CLAIMS.c.state,
     _CLAIMS.c.request_uuid,
     _CLAIMS.c.project_id,
     _CLAIMS.c.group_uuid,
     _CLAIMS.c.details,
-    *_SIZES,
 )
 # Frequent statements are built once: to build them costs more than to run them.
 _FIND = (
@@ -64,7 +62,7 @@ class Claim:
 
     instance_uuid: str
     host_id: int
-    sizes: Amounts
+    allocations: Allocations
     number: int = 0
     state: str = RESERVED
     request_uuid: str | None = None
@@ -73,12 +71,15 @@ class Claim:
     details: str | None = None
 
 
+_FIELDS: Final = [field.name for field in dataclasses.fields(Claim)]
+
+
 def find(session: Session, instance_uuids: Collection[str]) -> dict[str, list[Claim]]:
     """Return the claims of these instances, by instance."""
     found: dict[str, list[Claim]] = {}
     if instance_uuids:
         for row in session.execute(_FIND, {"instance_uuids": list(instance_uuids)}):
-            found.setdefault(row[0], []).append(_as_claim(row))
+            found.setdefault(row[0], []).append(Claim(*row))
     return found
 
 
@@ -142,7 +143,7 @@ def list_expired(
         .order_by(columns.created_at)
         .limit(limit)
     )
-    return [_as_claim(row) for row in session.execute(chosen)]
+    return [Claim(*row) for row in session.execute(chosen)]
 
 
 def list_page(
@@ -167,7 +168,7 @@ def list_page(
     place = (hosts.host, hosts.node, hosts.cell_uuid)
     shown = (columns.project_id, columns.group_uuid, columns.state, columns.created_at)
     statement = (
-        sa.select(columns.instance_uuid, *place, *shown, *_SIZES, columns.details)
+        sa.select(columns.instance_uuid, *place, *shown, columns.allocations)
         .join(_HOSTS)
         .order_by(columns.instance_uuid, columns.number)
     )
@@ -186,13 +187,7 @@ def list_page(
         rest = statement.where(columns.instance_uuid == last)
         rows = [row for row in rows if row["instance_uuid"] != last]
         rows += session.execute(rest).mappings().all()
-    return [_as_dict(row, now) for row in rows]
-
-
-def _as_dict(row: sa.RowMapping, now: datetime.datetime) -> dict[str, Any]:
-    shown = {name: value for name, value in row.items() if name != "details"}
-    allocations = json.loads(row["details"] or "{}").get("allocations", {})
-    return {**shown, **_made(row["created_at"], now), "allocations": allocations}
+    return [{**row, **_made(row["created_at"], now)} for row in rows]
 
 
 def _made(at: datetime.datetime, now: datetime.datetime) -> dict[str, Any]:
@@ -200,32 +195,5 @@ def _made(at: datetime.datetime, now: datetime.datetime) -> dict[str, Any]:
     return {"created_at": at.isoformat(), "age": (now - at).total_seconds()}
 
 
-def _as_claim(row: Sequence[Any]) -> Claim:
-    uuid, host_id, number, *others, vcpus, pcpus, memory_mb, disk_gb = row
-    return Claim(uuid, host_id, (vcpus, pcpus, memory_mb, disk_gb, 1), number, *others)
-
-
 def _as_row(claim: Claim, now: datetime.datetime) -> dict[str, Any]:
-    return {
-        "instance_uuid": claim.instance_uuid,
-        "host_id": claim.host_id,
-        "number": claim.number,
-        "request_uuid": claim.request_uuid,
-        "project_id": claim.project_id,
-        "group_uuid": claim.group_uuid,
-        "details": claim.details,
-        "state": claim.state,
-        "created_at": now,
-        **dict(zip(RESOURCES, claim.sizes[:-1], strict=False)),
-    }
-
-
-def moved(gained: Iterable[Claim], lost: Iterable[Claim]) -> dict[int, Amounts]:
-    """Return by how much the usage of each host changes, by host id in order."""
-    changes: dict[int, list[int]] = {}
-    for claims, sign in ((gained, 1), (lost, -1)):
-        for claim in claims:
-            sums = changes.setdefault(claim.host_id, [0] * len(RESOURCES))
-            for at, size in enumerate(claim.sizes):
-                sums[at] += sign * size
-    return {host_id: tuple(changes[host_id]) for host_id in sorted(changes)}
+    return {**{name: getattr(claim, name) for name in _FIELDS}, "created_at": now}

@@ -13,34 +13,34 @@ from roost.db.engine import Session
 from roost.db.scheduler import models
 from roost.db.scheduler.ranges import in_parts
 from roost.db.types import database_now
-
-RESOURCES: Final = ("vcpus", "pcpus", "memory_mb", "disk_gb", "instances")
-Amounts = tuple[int, ...]
-"""An amount of each of ``RESOURCES``, in their order."""
+from roost.objects.allocations import Allocations
 
 # Longer than a transaction should take: one that began earlier may commit later.
 LOOK_BACK: Final = datetime.timedelta(seconds=15)
-UNLIMITED: Final = 2**40  # hosts do not limit the number of instances: filters may
 _HOSTS = models.hosts
-_USED = tuple(_HOSTS.c[f"{name}_used"] for name in RESOURCES)
+_USED = (_HOSTS.c.instances_used, _HOSTS.c.used)
 
 
 class Usage(NamedTuple):
-    """Values of a host that change often; ``reported_at`` in seconds since the epoch."""
+    """Values of a host that change often; ``reported_at`` in seconds since the epoch.
+
+    ``instances`` is the number of its claims, ``used`` their sum.
+    """
 
     id: int
     generation: int
     described: int
     reported_at: float
-    used: Amounts
+    instances: int
+    used: Allocations
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostRow:
     """The values of one host that decisions need.
 
-    ``net`` (without reserved amounts) and ``ratios`` are those that the host reports, by resource.
-    ``profile``, ``topology`` and ``metrics`` are JSON, which many hosts have in common.
+    ``profile``, ``inventories``, ``topology`` and ``metrics`` are JSON, which many hosts have in
+    common.
     """
 
     id: int
@@ -53,13 +53,13 @@ class HostRow:
     enabled: bool
     told_down: bool
     reported_at: float
-    net: Amounts
-    ratios: tuple[float, ...]
-    used: Amounts
+    instances: int
+    used: Allocations
     io_operations: int = 0
     failed_builds: int = 0
     host_ip: str | None = None
     profile: str = "{}"
+    inventories: str = "[]"
     topology: str | None = None
     metrics: str | None = None
 
@@ -174,14 +174,14 @@ def _usages_of(lock: bool) -> sa.Select[Any]:
 
 
 def _usage(row: Sequence[Any]) -> Usage:
-    return Usage(row[0], row[1], row[2], row[3].timestamp(), tuple(row[4:]))
+    id_, generation, described, reported_at, instances, used = row
+    return Usage(id_, generation, described, reported_at.timestamp(), instances, used)
 
 
 _ROW = (
     "id", "generation", "described", "host", "node", "cell_uuid", "availability_zone", "enabled",
     "told_down", "reported_at", "io_operations", "failed_builds", "host_ip", "profile",
-    "topology", "metrics", "vcpus", "vcpus_reserved", "pcpus", "memory_mb", "memory_mb_reserved",
-    "disk_gb", "disk_gb_reserved", "vcpus_ratio", "memory_mb_ratio", "disk_gb_ratio",
+    "inventories", "topology", "metrics",
 )  # fmt: skip
 _READ = (
     sa.select(*(_HOSTS.c[name] for name in _ROW), *_USED)
@@ -191,13 +191,7 @@ _READ = (
 
 
 def _as_row(row: Sequence[Any]) -> HostRow:
-    cpus, cpus_reserved, pcpus, memory, memory_reserved, disk, disk_reserved = row[16:23]
-    net = (cpus - cpus_reserved, pcpus, memory - memory_reserved, disk - disk_reserved, UNLIMITED)
-    ratios = (row[23], 1.0, row[24], row[25], 1.0)
-    named = dict(zip(_ROW[:16], row, strict=False))
-    return HostRow(
-        **{**named, "reported_at": row[9].timestamp()},
-        net=tuple(max(0, each) for each in net),
-        ratios=ratios,
-        used=tuple(row[26:]),
-    )
+    *values, instances, used = row
+    named = dict(zip(_ROW, values, strict=True))
+    named["reported_at"] = named["reported_at"].timestamp()
+    return HostRow(**named, instances=instances, used=used)

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from roost.db.types import Key, LongText, UtcDateTime, Uuid
+from roost.db.types import Json, Key, LongText, UtcDateTime, Uuid
 
 metadata = sa.MetaData()
 
@@ -11,13 +11,10 @@ def _amount(name: str) -> sa.Column[int]:
     return sa.Column(name, sa.BigInteger, nullable=False, default=0)
 
 
-def _ratio(name: str) -> sa.Column[float]:
-    return sa.Column(name, sa.Float, nullable=False, default=1.0)
-
-
-# *_used is the sum of the host's claims, updated in the transaction that changes them. generation
-# grows with every change, described with every change of anything but usage, so a scheduler can
-# see what of its cache is stale. touched_at is the database's clock at the last change.
+# used and instances_used are the sum of the host's claims, updated in the transaction that changes
+# them. generation grows with every change, described with every change of anything but usage, so a
+# scheduler can see what of its cache is stale. touched_at is the database's clock at the last
+# change.
 hosts = sa.Table(
     "hosts",
     metadata,
@@ -31,26 +28,16 @@ hosts = sa.Table(
     # version of the operator's request that set enabled; lower ones are ignored
     sa.Column("enabled_version", sa.BigInteger, nullable=False, default=0),
     sa.Column("told_down", sa.Boolean, nullable=False, default=False),
-    _amount("vcpus"),
-    _amount("pcpus"),
-    _amount("memory_mb"),
-    _amount("disk_gb"),
-    _amount("vcpus_reserved"),
-    _amount("memory_mb_reserved"),
-    _amount("disk_gb_reserved"),
-    _ratio("vcpus_ratio"),
-    _ratio("memory_mb_ratio"),
-    _ratio("disk_gb_ratio"),
-    _amount("vcpus_used"),
-    _amount("pcpus_used"),
-    _amount("memory_mb_used"),
-    _amount("disk_gb_used"),
+    # amounts by provider and resource class
+    sa.Column("used", Json, nullable=False, default=dict),
     _amount("instances_used"),
     _amount("io_operations"),
     _amount("failed_builds"),
     sa.Column("host_ip", sa.String(64)),
-    # JSON: values that many hosts share; NUMA cells, PCI pools and inventories; the host's metrics
+    # JSON: values that many hosts share; inventories of the node and its parts, as reports.py has
+    # them; NUMA cells and PCI pools; the host's metrics
     sa.Column("profile", LongText, nullable=False),
+    sa.Column("inventories", LongText, nullable=False, default="[]"),
     sa.Column("topology", LongText),
     sa.Column("metrics", LongText),
     # JSON: values that only operators see
@@ -98,11 +85,9 @@ claims = sa.Table(
     sa.Column("request_uuid", Uuid),
     sa.Column("project_id", sa.String(255)),
     sa.Column("group_uuid", Uuid, index=True),
-    _amount("vcpus"),
-    _amount("pcpus"),
-    _amount("memory_mb"),
-    _amount("disk_gb"),
-    sa.Column("details", LongText),  # JSON: NUMA, PCI devices, custom resources
+    # amounts by provider and resource class
+    sa.Column("allocations", Json, nullable=False, default=dict),
+    sa.Column("details", LongText),  # JSON: NUMA, PCI devices
     sa.Column("state", sa.String(16), nullable=False),  # reserved, then confirmed by the host
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.UniqueConstraint("instance_uuid", "number"),

@@ -1,10 +1,9 @@
 """Reports of hosts: stored, and read back for the API's hypervisors."""
 
-import collections
 import datetime
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -14,19 +13,15 @@ from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.scheduler import models
 from roost.db.scheduler.cells import VERSION_HOLDS
-from roost.db.scheduler.claims import details_on
-from roost.db.scheduler.hosts import RESOURCES, touched
-from roost.db.types import database_now
-from roost.objects import HostReport, NUMACell, PciPool, ResourceProvider
+from roost.db.scheduler.hosts import touched
+from roost.db.types import as_json, database_now
+from roost.objects import HostReport, NUMACell, PciPool, ResourceInventory, ResourceProvider
+from roost.objects.allocations import Allocations
 from roost.objects.base import version_at
 
 _HOSTS = models.hosts
 _PLAIN = (
-    "host", "node", "cell_uuid", "availability_zone",
-    "vcpus", "pcpus", "memory_mb", "disk_gb",
-    "vcpus_reserved", "memory_mb_reserved", "disk_gb_reserved",
-    "vcpus_ratio", "memory_mb_ratio", "disk_gb_ratio",
-    "io_operations", "failed_builds", "host_ip",
+    "host", "node", "cell_uuid", "availability_zone", "io_operations", "failed_builds", "host_ip",
 )  # fmt: skip
 _IN_COMMON = (
     "hypervisor_type", "hypervisor_version",
@@ -41,9 +36,11 @@ _NO_NEWS = (
     "generation",
     "enabled",
     "enabled_version",
+    "instances_used",
     *_LOAD,
-    *(f"{name}_used" for name in RESOURCES),
 )
+# of an inventory, in the order in which rows have them
+_AMOUNTS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 
 
 class TakenIn(NamedTuple):
@@ -152,27 +149,7 @@ def list_page(
         last = rows[-1]
         same = (_HOSTS.c.host == last["host"], _HOSTS.c.node > last["node"])
         rows = [*rows, *session.execute(statement.where(*same)).mappings()]
-    reports = [_as_report(row, up=is_up(row)) for row in rows]
-    _count_resources(session, {row["id"]: one for row, one in zip(rows, reports, strict=True)})
-    return reports
-
-
-def _count_resources(session: Session, reports: Mapping[int, HostReport]) -> None:
-    """Set how much of each inventory is claimed."""
-    found = {
-        host_id: {"": report.inventories, **{one.name: one.inventories for one in report.providers}}
-        for host_id, report in reports.items()
-        if report.inventories or report.providers
-    }
-    used: collections.Counter[tuple[int, str, str]] = collections.Counter()
-    for host_id, details in details_on(session, found) if found else ():
-        for provider, amounts in json.loads(details).get("allocations", {}).items():
-            for name, amount in amounts.items():
-                used[host_id, provider, name] += amount
-    for host_id, by_provider in found.items():
-        for provider, inventories in by_provider.items():
-            for one in inventories:
-                one.used = used[host_id, provider, one.resource_class]
+    return [_as_report(row, up=is_up(row)) for row in rows]
 
 
 _COMPARED = ("description_digest", "enabled")
@@ -199,7 +176,8 @@ def _create(session: Session, report: HostReport, values: dict[str, Any]) -> Tak
     row = {
         **_described(report),
         **values,
-        **{f"{name}_used": 0 for name in RESOURCES},
+        "used": {},
+        "instances_used": 0,
         "generation": 1,
         "described": 1,
         "settled": 0,
@@ -216,6 +194,7 @@ def _reported(report: HostReport, reported_at: datetime.datetime) -> dict[str, A
     data = report.obj_to_primitive()["roost_object.data"]
     contents = {name: data.pop(name, None) for name in _CONTENTS}
     described = {name: value for name, value in data.items() if name not in _NO_NEWS}
+    described |= {"inventories": _inventories(report), "providers": ()}  # without what is used
     return {
         "enabled": report.enabled,
         "enabled_version": report.enabled_version,
@@ -234,21 +213,34 @@ def _described(report: HostReport) -> dict[str, Any]:
     values["node_uuid"] = report.node_uuid
     data = report.obj_to_primitive()["roost_object.data"]
     values["details"] = _json({name: data.get(name) for name in _FOR_OPERATORS})
+    values["inventories"] = as_json(_inventories(report))
     values["topology"] = None
-    parts = (report.numa_cells, report.pci_pools, _providers(report))
+    parts = (report.numa_cells, report.pci_pools)
     if any(parts):
         values["topology"] = _json([[one.obj_to_primitive() for one in part] for part in parts])
     return values
 
 
-def _providers(report: HostReport) -> list[ResourceProvider]:
-    """Return what has inventories of other classes than those of all hosts, the node first."""
-    if not report.inventories and not report.providers:
-        return []
-    root = ResourceProvider.of(
-        name="", traits=list(report.traits), inventories=list(report.inventories)
-    )
-    return [root, *report.providers]
+def _inventories(report: HostReport) -> list[list[Any]]:
+    """Return the providers of a node as rows have them, the node itself first.
+
+    Of each the name (that of the node is empty), parent, uuid, traits (those of the node are
+    elsewhere), and ``_AMOUNTS`` by class.
+    """
+    node = ResourceProvider.of(name="", inventories=report.inventories)
+    return [
+        [
+            each.name,
+            each.parent,
+            each.uuid,
+            list(each.traits),
+            {
+                one.resource_class: [getattr(one, amount) for amount in _AMOUNTS]
+                for one in each.inventories
+            },
+        ]
+        for each in (node, *report.providers)
+    ]
 
 
 def _json(value: Any) -> str:
@@ -260,8 +252,8 @@ def _digest(value: Any) -> str:
 
 
 def _as_report(row: sa.RowMapping, *, up: bool) -> HostReport:
-    cells, pools, stored = json.loads(row["topology"] or "[[], [], []]")
-    providers = [ResourceProvider.obj_from_primitive(one) for one in stored]
+    cells, pools = json.loads(row["topology"] or "[[], []]")
+    node, *parts = [_provider(each, row["used"]) for each in json.loads(row["inventories"])]
     return HostReport.of(
         up=up,
         enabled=row["enabled"],
@@ -270,13 +262,29 @@ def _as_report(row: sa.RowMapping, *, up: bool) -> HostReport:
         metrics=json.loads(row["metrics"]) if row["metrics"] else {},
         numa_cells=[NUMACell.obj_from_primitive(cell) for cell in cells],
         pci_pools=[PciPool.obj_from_primitive(pool) for pool in pools],
-        inventories=providers[0].inventories if providers else [],
-        providers=providers[1:],
+        inventories=node.inventories,
+        providers=parts,
         **{name: row[name] for name in _PLAIN},
-        **{f"{name}_used": row[f"{name}_used"] for name in RESOURCES},
+        instances_used=row["instances_used"],
         **_for_operators(json.loads(row["details"] or "{}")),
         **json.loads(row["node_load"] or "{}"),
         **json.loads(row["profile"]),
+    )
+
+
+def _provider(stored: list[Any], used: Allocations) -> ResourceProvider:
+    name, parent, uuid, traits, classes = stored
+    taken = used.get(name, {})
+    inventories = [
+        ResourceInventory.of(
+            resource_class=each,
+            used=taken.get(each, 0),
+            **dict(zip(_AMOUNTS, amounts, strict=True)),
+        )
+        for each, amounts in classes.items()
+    ]
+    return ResourceProvider.of(
+        name=name, parent=parent, uuid=uuid, traits=traits, inventories=inventories
     )
 
 

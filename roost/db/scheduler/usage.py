@@ -4,58 +4,66 @@ One statement per host would cost several times as much, and so would building i
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from roost.db.engine import Session
-from roost.db.scheduler.hosts import RESOURCES, Amounts
+from roost.db.scheduler.claims import Claim
+from roost.db.scheduler.hosts import Usage
+from roost.db.types import as_json
+from roost.objects.allocations import plus
 
 
-def change(session: Session, changes: Mapping[int, Amounts]) -> None:
-    """Add to the usage of hosts, and raise the generation of each by one.
+def changed(
+    usages: Mapping[int, Usage], *, gained: Iterable[Claim], lost: Iterable[Claim]
+) -> list[Usage]:
+    """Return the usage of hosts with some claims more and others less, in order of host id.
 
-    The hosts must be locked.
+    The generation of each is one higher. Hosts whose claims do not change are left out.
     """
-    if not changes:
+    found: dict[int, Usage] = {}
+    for claims, sign in ((gained, 1), (lost, -1)):
+        for claim in claims:
+            before = usages[claim.host_id]
+            now = found.get(claim.host_id) or before._replace(generation=before.generation + 1)
+            used = plus(now.used, claim.allocations, sign=sign)
+            found[claim.host_id] = now._replace(instances=now.instances + sign, used=used)
+    return [found[host_id] for host_id in sorted(found)]
+
+
+def write(session: Session, usages: Sequence[Usage]) -> None:
+    """Write the usage of hosts, which must be locked since it was read."""
+    if not usages:
         return
-    rows = [(host_id, *amounts) for host_id, amounts in changes.items()]
+    rows = [(each.id, each.generation, each.instances, as_json(each.used)) for each in usages]
     dialect = session.dialect.name
     if dialect == "postgresql":
         columns = [list(column) for column in zip(*rows, strict=True)]
-        session.exec_driver_sql(_on_postgresql(), tuple(columns))
+        session.exec_driver_sql(_ON_POSTGRESQL, tuple(columns))
     elif dialect in ("mysql", "mariadb"):
         session.exec_driver_sql(_on_mariadb(len(rows)), tuple(one for row in rows for one in row))
     else:
-        session.exec_driver_sql(_on_sqlite(), [(*row[1:], row[0]) for row in rows])
+        session.exec_driver_sql(_ON_SQLITE, [(*row[1:], row[0]) for row in rows])
 
 
-@functools.cache
-def _on_postgresql() -> str:
-    names = ", ".join(RESOURCES)
-    sums = ", ".join(f"{name}_used = hosts.{name}_used + more.{name}" for name in RESOURCES)
-    arrays = ", ".join(["%s::bigint[]"] * (len(RESOURCES) + 1))
-    return (  # of our own names only
-        f"UPDATE hosts SET {sums}, generation = hosts.generation + 1,"
-        " touched_at = timezone('utc', clock_timestamp())"
-        f" FROM unnest({arrays}) AS more(id, {names}) WHERE hosts.id = more.id"
-    )
+_ON_POSTGRESQL: Final = (
+    "UPDATE hosts SET generation = new.generation, instances_used = new.instances,"
+    " used = new.used, touched_at = timezone('utc', clock_timestamp())"
+    " FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::text[])"
+    " AS new(id, generation, instances, used) WHERE hosts.id = new.id"
+)
+_ON_SQLITE: Final = (
+    "UPDATE hosts SET generation = ?, instances_used = ?, used = ?,"
+    " touched_at = strftime('%Y-%m-%d %H:%M:%f000', 'now') WHERE id = ?"
+)
 
 
 @functools.cache
 def _on_mariadb(count: int) -> str:
-    sums = ", ".join(f"{name}_used = {name}_used + more.{name}_more" for name in RESOURCES)
-    first = ", ".join(["%s AS id_more", *(f"%s AS {name}_more" for name in RESOURCES)])
-    other = " UNION ALL SELECT " + ", ".join(["%s"] * (len(RESOURCES) + 1))
-    return (  # of our own names only
-        f"UPDATE hosts JOIN (SELECT {first}{other * (count - 1)}) AS more"
-        f" ON hosts.id = more.id_more SET {sums}, generation = generation + 1,"
+    first = "%s AS new_id, %s AS new_generation, %s AS new_instances, %s AS new_used"
+    other = " UNION ALL SELECT %s, %s, %s, %s"
+    return (
+        f"UPDATE hosts JOIN (SELECT {first}{other * (count - 1)}) AS new ON hosts.id = new.new_id"
+        " SET generation = new_generation, instances_used = new_instances, used = new_used,"
         " touched_at = utc_timestamp(6)"
-    )
-
-
-@functools.cache
-def _on_sqlite() -> str:
-    sums = ", ".join(f"{name}_used = {name}_used + ?" for name in RESOURCES)
-    return (  # of our own names only
-        f"UPDATE hosts SET {sums}, generation = generation + 1,"
-        " touched_at = strftime('%Y-%m-%d %H:%M:%f000', 'now') WHERE id = ?"
     )

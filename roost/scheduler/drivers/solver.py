@@ -68,13 +68,10 @@ class Trial:
         """Put one more instance on each host that passes; return whether any does."""
         request, hosts = self.request, self.hosts
         self.open = passing
-        hosts.used = hosts.used + np.outer(request.asked, passing)
         for at in np.flatnonzero(passing).tolist():
             row = self._rows[at]
             request.group_counts[row] = request.group_counts.get(row, 0) + 1
-            held = hold(request, hosts.topology[at]) if request.is_detailed else None
-            if held is not None:
-                hosts.topology[at] = hosts.topology[at].taking(held)
+            hosts.take(at, *hold(request, hosts, at))
         return bool(passing.any())
 
 

@@ -15,48 +15,59 @@ from roost.scheduler.topology import fit
 
 
 class _CapacityFilter(Filter):
-    """Refuses hosts with too little free of one resource; does not apply to requests for none."""
+    """Refuses hosts with too little free of one class; does not apply to requests for none."""
 
     by_usage = True
     forceable = False
-    resource: str
+    resource_class: str
     reason: str
     unit: str
 
     def applies_to(self, request: Request) -> bool:
-        return request.asked_of(self.resource) > 0
+        return request.asked_of(self.resource_class) > 0
 
     def key(self, request: Request) -> Hashable:
-        return request.asked_of(self.resource)
+        return request.asked_of(self.resource_class)
 
     def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
-        short = hosts.free(self.resource) < request.asked_of(self.resource)
-        return [Refusal(self.reason, short)]
+        asked = request.asked_of(self.resource_class)
+        short = hosts.free(self.resource_class) < asked
+        return [Refusal(self.reason, short), *not_allowed(self.resource_class, asked, hosts)]
 
     def closest(self, request: Request, hosts: Columns) -> Miss | None:
-        free = hosts.free(self.resource)
+        free = hosts.free(self.resource_class)
         row = int(free.argmax())
-        asked, left = request.asked_of(self.resource), max(0, int(free[row]))
+        asked, left = request.asked_of(self.resource_class), max(0, int(free[row]))
+        if left >= asked:
+            return Miss(row, f"not {asked} {self.unit} for one server")
         return Miss(row, f"{left} {self.unit} free of the {asked} requested")
 
 
+def not_allowed(resource_class: str, amount: int, hosts: Columns) -> list[Refusal]:
+    """Return the refusal by hosts whose inventory never gives one server so much, if there are."""
+    if not hosts.shared.restricts(resource_class, amount):
+        return []
+    refused = ~hosts.by_inventory(lambda inventory: inventory.allows(resource_class, amount))
+    return [Refusal(f"{amount} {resource_class} at once are not allowed", refused)]
+
+
 class RamFilter(_CapacityFilter):
-    name, resource, unit = "ram", "memory_mb", "MiB"
+    name, resource_class, unit = "ram", "MEMORY_MB", "MiB"
     reason = "not enough memory"
 
 
 class CpuFilter(_CapacityFilter):
-    name, resource, unit = "cpu", "vcpus", "CPUs"
+    name, resource_class, unit = "cpu", "VCPU", "CPUs"
     reason = "not enough CPUs"
 
 
 class PcpuFilter(_CapacityFilter):
-    name, resource, unit = "pcpu", "pcpus", "dedicated CPUs"
+    name, resource_class, unit = "pcpu", "PCPU", "dedicated CPUs"
     reason = "not enough dedicated CPUs"
 
 
 class DiskFilter(_CapacityFilter):
-    name, resource, unit = "disk", "disk_gb", "GiB"
+    name, resource_class, unit = "disk", "DISK_GB", "GiB"
     reason = "not enough disk"
 
 

@@ -77,7 +77,7 @@ class NumInstancesFilter(_LoadFilter):
     reason, things = "too many instances", "instances"
 
     def count(self, hosts: Columns) -> Ints:
-        return hosts.used_of("instances")
+        return hosts.instances
 
 
 class IoOpsFilter(_LoadFilter):

@@ -8,21 +8,14 @@ and often even the best needs more.
 """
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from roost.db.scheduler.hosts import RESOURCES
 from roost.scheduler.columns import Floats, Ints
 from roost.scheduler.hosts import HostColumns
-from roost.scheduler.simulation.replay import Replay
+from roost.scheduler.simulation.replay import SIZES, Replay
 from roost.scheduler.simulation.trace import Trace
-
-SIZES: Final = ("vcpus", "memory_mb", "disk_gb")
-"""The resources in a trace; *by size* means a line for each."""
-
-_LINES: Final = [RESOURCES.index(name) for name in SIZES]
-_INSTANCES: Final = RESOURCES.index("instances")
 
 
 class Window(NamedTuple):
@@ -69,20 +62,21 @@ def course_of(replay: Replay, hosts: HostColumns, *, reference: Ints) -> Course:
 
     :param reference: the VM that defines what is stranded, by size
     """
-    capacity = hosts.capacity[_LINES]
-    used = _summed(replay.given[_LINES])
+    capacity = np.array([hosts.capacity_of(name) for name in SIZES])
+    sizes, vms = replay.given[:-1], replay.given[-1]
+    used = _summed(sizes)
     order = np.argsort(replay.rows, kind="stable")  # by host, then by time
     back = np.argsort(order, kind="stable")
     rows, given = replay.rows[order], replay.given[:, order]
     after = _sums_by_row(given, rows)
     before = after - given
-    in_use = (after[_INSTANCES] > 0).astype(np.int64) - (before[_INSTANCES] > 0)
+    in_use = (after[-1] > 0).astype(np.int64) - (before[-1] > 0)
     left = capacity[:, rows]
-    stranded = _stranded(left - after[_LINES], reference)
-    stranded -= _stranded(left - before[_LINES], reference)
+    stranded = _stranded(left - after[:-1], reference)
+    stranded -= _stranded(left - before[:-1], reference)
     return Course(
         times=np.concatenate(([-np.inf], replay.times)),
-        vms=_summed(replay.given[_INSTANCES]),
+        vms=_summed(vms),
         hosts_used=_summed(in_use[back]),
         used=used,
         stranded=_summed(stranded[:, back])

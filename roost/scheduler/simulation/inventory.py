@@ -20,9 +20,10 @@ from typing import Any, Final
 import jsonschema
 
 from roost import exception
-from roost.db.scheduler.hosts import RESOURCES, UNLIMITED, HostRow
+from roost.db.scheduler.hosts import HostRow
 from roost.scheduler.hosts import HostColumns
 from roost.scheduler.simulation.amounts import MOST_IN_ALL, supply
+from roost.scheduler.simulation.replay import SIZES
 
 _CELL: Final = "simulated"
 _MOST_HOSTS: Final = 1_000_000
@@ -119,7 +120,8 @@ def _kind(values: Mapping[str, Any], number: int) -> HostKind:
 
 
 def _row(kind: HostKind, number: int, host_id: int) -> HostRow:
-    cpu, ram, disk = kind.ratios
+    totals = zip(SIZES, (kind.cores, kind.ram, kind.disk), kind.ratios, strict=True)
+    classes = {each: (total, 0, 1, MOST_IN_ALL, 1, ratio) for each, total, ratio in totals}
     name = f"{kind.name}-{number}"
     return HostRow(
         id=host_id,
@@ -132,7 +134,7 @@ def _row(kind: HostKind, number: int, host_id: int) -> HostRow:
         enabled=True,
         told_down=False,
         reported_at=0.0,
-        net=(kind.cores, 0, kind.ram, kind.disk, UNLIMITED),
-        ratios=(cpu, 1.0, ram, disk, 1.0),
-        used=(0,) * len(RESOURCES),
+        instances=0,
+        used={},
+        inventories=json.dumps([["", "", None, [], classes]]),
     )

@@ -10,7 +10,6 @@ from typing import Final
 
 import numpy as np
 
-from roost.db.scheduler.hosts import RESOURCES
 from roost.objects import ResourceRequest, ServerGroup
 from roost.scheduler import engine
 from roost.scheduler.columns import Floats, Ints
@@ -20,6 +19,8 @@ from roost.scheduler.hosts import HostColumns
 from roost.scheduler.request import Request
 from roost.scheduler.simulation.trace import RequestShape, Trace
 
+SIZES: Final = ("VCPU", "MEMORY_MB", "DISK_GB")
+"""The resources in a trace; *by size* means a line for each."""
 _PROGRESS_EVERY: Final = 500  # requests
 _NO_ID: Final = str(uuid.UUID(int=0))
 
@@ -36,8 +37,8 @@ class UnplacedRequest:
 class Replay:
     """The changes of usage in order, and the ``seconds`` that all decisions took.
 
-    At ``times[i]`` the usage of the host in row ``rows[i]`` grew by ``given[:, i]``, a line per
-    resource in the order of ``RESOURCES``; negative when a VM left.
+    At ``times[i]`` the usage of the host in row ``rows[i]`` grew by ``given[:, i]``: a line per
+    resource in the order of ``SIZES``, and one of VMs; negative when a VM left.
     """
 
     times: Floats
@@ -115,18 +116,18 @@ class _Run:
             self._note(now, request, places, sign=-1)
 
     def result(self, seconds: float) -> Replay:
-        given = np.array(self._given, dtype=np.int64).reshape(-1, len(RESOURCES)).T
+        given = np.array(self._given, dtype=np.int64).reshape(-1, len(SIZES) + 1).T
         times, rows = np.array(self._times), np.array(self._rows, dtype=np.int64)
         return Replay(times, rows, given, self._failures, seconds)
 
     def _note(
         self, now: float, request: Request, places: Sequence[Placement], *, sign: int
     ) -> None:
-        amounts = array.array("q", [sign * each for each in request.asked])
+        amounts = [sign * request.asked_of(name) for name in SIZES]
         for place in places:
             self._times.append(now)
             self._rows.append(place.row)
-            self._given.extend(amounts)
+            self._given.extend([*amounts, sign])
 
 
 class _Asking:

@@ -10,8 +10,8 @@ import numpy as np
 from roost.scheduler.columns import Floats, Ints
 from roost.scheduler.hosts import HostColumns
 from roost.scheduler.simulation.amounts import SCALE
-from roost.scheduler.simulation.course import SIZES, Course, Window, demand_of, fewest_hosts
-from roost.scheduler.simulation.replay import Replay
+from roost.scheduler.simulation.course import Course, Window, demand_of, fewest_hosts
+from roost.scheduler.simulation.replay import SIZES, Replay
 from roost.scheduler.simulation.trace import Trace
 
 NAMES: Final = ("cores", "ram", "disk")

@@ -1,24 +1,24 @@
 """NUMA cells, devices and providers of a host: free, and those that an instance holds.
 
-``HostTopology`` has the free ones, ``HeldTopology`` those of an instance, with conversions to
-versioned objects and to the JSON in claims.
+``HostTopology`` has the free ones, ``HeldTopology`` the cells and devices of an instance, with
+conversions to versioned objects and to the JSON in claims.
 """
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from roost.hardware import providers
-from roost.hardware.providers import Allocation, FreeProvider
+from roost.hardware.providers import FreeProvider
 from roost.objects import (
     InstanceNUMACell,
     InstanceNUMATopology,
     NUMACell,
     PciAllocation,
     PciPool,
-    ResourceProvider,
 )
+from roost.objects.allocations import NOTHING, Allocations
 from roost.scheduler.topology import numa, pci
 from roost.scheduler.topology.numa import FreeCell, HeldCell
 from roost.scheduler.topology.pci import FreePool, HeldDevices, PoolKey
@@ -36,25 +36,22 @@ class HeldTopology:
     cpu_policy: str = "shared"
     cpu_thread_policy: str = "prefer"
     devices: tuple[HeldDevices, ...] = ()
-    allocations: tuple[Allocation, ...] = ()
 
     @classmethod
     def of(
         cls,
         numa: InstanceNUMATopology | None = None,
         pci: Sequence[PciAllocation] = (),
-        allocations: Mapping[str, Mapping[str, int]] | None = None,
     ) -> Self:
         """Make the placement that these objects describe."""
         devices = tuple(_devices(allocation) for allocation in pci)
-        amounts = providers.listed(allocations or {})
         if numa is None:
-            return cls(devices=devices, allocations=amounts)
+            return cls(devices=devices)
         cells = tuple(_cell({name: getattr(cell, name) for name in _CELL}) for cell in numa.cells)
-        return cls(cells, numa.cpu_policy, numa.cpu_thread_policy, devices, amounts)
+        return cls(cells, numa.cpu_policy, numa.cpu_thread_policy, devices)
 
     def __bool__(self) -> bool:
-        return bool(self.cells or self.devices or self.allocations)
+        return bool(self.cells or self.devices)
 
     @property
     def numa(self) -> InstanceNUMATopology | None:
@@ -83,8 +80,6 @@ class HeldTopology:
             }
         if self.devices:
             said["pci"] = [_named(devices) for devices in self.devices]
-        if self.allocations:
-            said["allocations"] = providers.by_provider(self.allocations)
         return json.dumps(said, separators=(",", ":"))
 
     @classmethod
@@ -94,12 +89,11 @@ class HeldTopology:
         devices = tuple(
             HeldDevices(one["alias"], one["count"], _kind(one)) for one in said.get("pci", ())
         )
-        allocations = providers.listed(said.get("allocations", {}))
         numa = said.get("numa")
         if numa is None:
-            return cls(devices=devices, allocations=allocations)
+            return cls(devices=devices)
         cells = tuple(map(_cell, numa["cells"]))
-        return cls(cells, numa["cpu_policy"], numa["cpu_thread_policy"], devices, allocations)
+        return cls(cells, numa["cpu_policy"], numa["cpu_thread_policy"], devices)
 
 
 _CELL = HeldCell._fields
@@ -146,7 +140,7 @@ def _named(devices: HeldDevices) -> dict[str, Any]:
 class HostTopology:
     """The free part of a host: not to be changed, so that trials have no effect on it.
 
-    The first of the ``providers``, if there are any, is the host as a whole.
+    The ``providers`` are parts of the host, without the host as a whole.
     """
 
     cells: tuple[FreeCell, ...]
@@ -158,36 +152,41 @@ class HostTopology:
         cls,
         cells: Sequence[NUMACell],
         pools: Sequence[PciPool],
-        parts: Sequence[ResourceProvider] = (),
     ) -> Self:
         """Return the topology of a host with everything free."""
-        free = tuple(map(FreeProvider.of, parts))
-        return cls(tuple(map(FreeCell.of, cells)), pci.pools_of(pools), free)
+        return cls(tuple(map(FreeCell.of, cells)), pci.pools_of(pools))
 
     @property
     def has_pci(self) -> bool:
         """Whether there are devices, in use or not."""
         return bool(self.pools)
 
-    def taking(self, held: HeldTopology) -> Self:
+    def taking(self, held: HeldTopology | None, allocations: Allocations = NOTHING) -> Self:
         """Return the topology with this taken.
 
         Parts that the host does not have (any more) are ignored; amounts may become negative.
         """
-        return self._changed(held, numa.take, sign=-1)
+        return self._changed(held, allocations, numa.take, sign=-1)
 
-    def giving_back(self, held: HeldTopology) -> Self:
+    def giving_back(self, held: HeldTopology | None, allocations: Allocations = NOTHING) -> Self:
         """Return the topology with this given back."""
-        return self._changed(held, numa.give_back, sign=1)
+        return self._changed(held, allocations, numa.give_back, sign=1)
 
-    def _changed(self, held: HeldTopology, change: Callable[..., FreeCell], *, sign: int) -> Self:
+    def _changed(
+        self,
+        held: HeldTopology | None,
+        allocations: Allocations,
+        change: Callable[..., FreeCell],
+        *,
+        sign: int,
+    ) -> Self:
+        free = providers.recount(self.providers, allocations, sign=sign)
         if not held:
-            return self
+            return self if free is self.providers else dataclasses.replace(self, providers=free)
         cells = {cell.id: cell for cell in self.cells}
         for part in held.cells:
             if part.host_cell in cells:
                 cell = cells[part.host_cell]
                 cells[cell.id] = change(cell, part, threads=held.cpu_thread_policy)
         pools = pci.recount(self.pools, held.devices, sign=sign)
-        free = providers.recount(self.providers, held.allocations, sign=sign)
         return type(self)(tuple(cells.values()), pools, free)

@@ -16,28 +16,28 @@ class _CapacityWeigher(Weigher):
     """Prefers hosts with more free of a resource: as a share of the largest host's capacity."""
 
     by_usage = True
-    resource: str
+    resource_class: str
 
     def key(self, request: Request) -> Hashable:
         return None
 
     def weigh(self, request: Request, hosts: Columns) -> Floats:
-        largest = hosts.largest(self.resource)
+        largest = hosts.largest(self.resource_class)
         if not largest:
             return np.zeros(len(hosts))
-        return np.multiply(hosts.free(self.resource), 1.0 / largest, dtype=np.float64)
+        return np.multiply(hosts.free(self.resource_class), 1.0 / largest, dtype=np.float64)
 
 
 class RamWeigher(_CapacityWeigher):
-    name, resource = "ram", "memory_mb"
+    name, resource_class = "ram", "MEMORY_MB"
 
 
 class CpuWeigher(_CapacityWeigher):
-    name, resource = "cpu", "vcpus"
+    name, resource_class = "cpu", "VCPU"
 
 
 class DiskWeigher(_CapacityWeigher):
-    name, resource = "disk", "disk_gb"
+    name, resource_class = "disk", "DISK_GB"
 
 
 class PciWeigher(Weigher):

@@ -34,7 +34,7 @@ class NumInstancesWeigher(_LoadWeigher):
     half = 50
 
     def count(self, hosts: Columns) -> Ints:
-        return hosts.used_of("instances")
+        return hosts.instances
 
 
 class IoOpsWeigher(_LoadWeigher):

@@ -8,11 +8,11 @@ import numpy as np
 import sqlalchemy as sa
 
 from roost.db.scheduler import models
-from roost.db.scheduler.hosts import UNLIMITED, HostRow
-from roost.objects import NUMACell, ResourceInventory, ResourceProvider
+from roost.db.scheduler.hosts import HostRow
+from roost.objects import NUMACell
 from roost.scheduler import table
 from roost.scheduler.hosts import HostColumns
-from tests.builders import CELL1, CELL2, a_flavor, a_spec, an_aggregate
+from tests.builders import CELL1, CELL2, a_flavor, a_spec, an_aggregate, taken
 
 VCPUS, MEMORY, DISK, RATIO = 64, 512 * 1024, 8000, 4.0
 ZONES = ("north", "south", "west")
@@ -33,8 +33,10 @@ def in_memory(count, *, pinning=False, classes=0, parts=0):
     also have two NUMA cells of CPUs for instances of their own; with ``classes`` so many custom
     resource classes, with ``parts`` so many virtual GPUs in as many GPUs.
     """
-    topology = _topology(pinning, classes, parts) if pinning or classes or parts else None
-    hosts = HostColumns([_row(number, topology) for number in range(1, count + 1)])
+    topology = _topology() if pinning else None
+    sizes = (_ROOMY * VCPUS, _ROOMY * MEMORY, _ROOMY * DISK)
+    inventories = _inventories(*sizes, classes=classes, parts=parts)
+    hosts = HostColumns([_row(number, topology, inventories) for number in range(1, count + 1)])
     aggregates = [
         an_aggregate(
             id=at,
@@ -70,8 +72,7 @@ def specs():
     ]
 
 
-def _row(number, topology):
-    net = (_ROOMY * VCPUS, 2 * PINNED, _ROOMY * MEMORY, _ROOMY * DISK, UNLIMITED)
+def _row(number, topology, inventories):
     return HostRow(
         id=number,
         generation=1,
@@ -83,31 +84,25 @@ def _row(number, topology):
         enabled=True,
         told_down=False,
         reported_at=0.0,
-        net=net,
-        ratios=(RATIO, 1.0, 1.0, 1.0, 1.0),
-        used=_half(number, net),
+        **_half(number, (_ROOMY * VCPUS * RATIO, _ROOMY * MEMORY, _ROOMY * DISK)),
         profile=_PROFILES[number // 2 % 2],
+        inventories=inventories,
         topology=topology,
     )
 
 
 def _stored(number):
     now = datetime.datetime.now(datetime.UTC)
-    vcpus, memory, disk = _used(number, (VCPUS * RATIO, MEMORY, DISK))
+    used = _half(number, (VCPUS * RATIO, MEMORY, DISK))
     return {
         "id": number,
         "host": _name(number),
         "node": _name(number),
         "cell_uuid": (CELL1, CELL2)[number % 2],
         "availability_zone": ZONES[number % 3],
-        "vcpus": VCPUS,
-        "memory_mb": MEMORY,
-        "disk_gb": DISK,
-        "vcpus_ratio": RATIO,
-        "vcpus_used": vcpus,
-        "memory_mb_used": memory,
-        "disk_gb_used": disk,
-        "instances_used": vcpus // 2,
+        "inventories": _inventories(VCPUS, MEMORY, DISK),
+        "used": used["used"],
+        "instances_used": used["instances"],
         "profile": _PROFILES[number // 2 % 2],
         "description_digest": "",
         "contents_digest": "",
@@ -118,9 +113,10 @@ def _stored(number):
     }
 
 
-def _half(number, net):
-    vcpus, memory, disk = _used(number, (net[0] * RATIO, net[2], net[3]))
-    return (vcpus, 0, memory, disk, vcpus // 2)
+def _half(number, sizes):
+    vcpus, memory, disk = _used(number, sizes)
+    used = taken(vcpus=vcpus, memory_mb=memory, disk_gb=disk)
+    return {"used": used, "instances": vcpus // 2}
 
 
 def _used(number, sizes):
@@ -129,7 +125,7 @@ def _used(number, sizes):
     return [int(size * share) for size in sizes]
 
 
-def _topology(pinning, classes, parts):
+def _topology():
     cells = [
         NUMACell.of(
             id=at,
@@ -137,19 +133,22 @@ def _topology(pinning, classes, parts):
             pcpus=list(range(at * PINNED, (at + 1) * PINNED)),
             memory_mb=_ROOMY * MEMORY // 2,
         )
-        for at in range(2 if pinning else 0)
+        for at in range(2)
     ]
-    own = [_many(f"CUSTOM_{at}") for at in range(classes)]
-    providers = [ResourceProvider.of(name="", inventories=own)] if classes or parts else []
-    providers += [
-        ResourceProvider.of(name=f"gpu{at}", inventories=[_many("VGPU")]) for at in range(parts)
-    ]
-    found = (cells, [], providers)
-    return json.dumps([[one.obj_to_primitive() for one in each] for each in found])
+    return json.dumps([[one.obj_to_primitive() for one in cells], []])
 
 
-def _many(resource_class):
-    return ResourceInventory.of(resource_class=resource_class, total=_MANY, max_unit=_MANY)
+def _inventories(vcpus, memory, disk, *, classes=0, parts=0):
+    """Return the inventories of a host as rows have them."""
+    amounts = {"VCPU": vcpus, "PCPU": 2 * PINNED, "MEMORY_MB": memory, "DISK_GB": disk}
+    amounts |= {f"CUSTOM_{at}": _MANY for at in range(classes)}
+    own = {
+        name: (total, 0, 1, total, 1, RATIO if name == "VCPU" else 1.0)
+        for name, total in amounts.items()
+    }
+    vgpus = {"VGPU": (_MANY, 0, 1, _MANY, 1, 1.0)}
+    gpus = [(f"gpu{at}", "", None, [], vgpus) for at in range(parts)]
+    return json.dumps([("", "", None, [], own), *gpus])
 
 
 def _name(number):

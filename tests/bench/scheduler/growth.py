@@ -110,7 +110,7 @@ def look(pipe, url, count, _seconds):
         table.look(session)
     worker_processes.begin(pipe)
     change = functools.partial(_change, database, min(count, CHANGED))
-    used = {"generation": hosts.generation + 1, "vcpus_used": hosts.vcpus_used + 1}
+    used = {"generation": hosts.generation + 1, "instances_used": hosts.instances_used + 1}
     described = used | {"described": hosts.described + 1}
     found = {
         "look ms": _look(database, table, change=lambda: None),

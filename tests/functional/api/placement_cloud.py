@@ -16,7 +16,6 @@ from roost import exception
 from roost.db.api import aggregates, build_requests, instance_mappings
 from roost.objects import ResourceInventory, ResourceProvider, ResourceRequest
 from roost.objects.host import uuid_of_node
-from roost.objects.inventory import HOST_CLASSES, PCPU
 from tests.builders import CELL1, NOW, a_context, a_report, a_spec, a_uuid, a_wish, an_instance
 
 _PATH = re.compile(r"/(?P<noun>\w+)(/(?P<identity>[^/]+)(/(?P<part>\w+)(/(?P<name>\w+))?)?)?/?")
@@ -197,12 +196,11 @@ class PlacementCloud:
             )
             for one in below
         ]
-        others = {name: it for name, it in root.inventories.items() if name not in HOST_CLASSES}
         report = a_report(
             root.name,
-            **_standard(root.inventories),
+            **dict.fromkeys(("vcpus", "memory_mb", "disk_gb"), 0),
             traits=root.traits,
-            inventories=_inventories(others),
+            inventories=_inventories(root.inventories),
             providers=parts,
             instances=[
                 claim["instance_uuid"]
@@ -243,14 +241,3 @@ def _inventories(numbers):
 def _known(numbers):
     names = ResourceInventory.fields.keys() - {"resource_class"}
     return {name: value for name, value in numbers.items() if name in names}
-
-
-def _standard(numbers):
-    values = {}
-    for resource_class, name in HOST_CLASSES.items():
-        one = numbers.get(resource_class, {"total": 0})
-        values[name] = one["total"]
-        if resource_class != PCPU:
-            values[f"{name}_reserved"] = one.get("reserved", 0)
-            values[f"{name}_ratio"] = one.get("allocation_ratio", 1.0)
-    return values

@@ -10,7 +10,7 @@ from typing import Final
 WRITING: Final = "Writing"
 CUSTOM_NAMES: Final = "Custom names that no host has"
 WAYS: Final = "Shared providers, and several ways to place on one node"
-UNITS: Final = "Units of ``VCPU``, ``MEMORY_MB``, ``DISK_GB`` and ``PCPU``"
+UNITS: Final = "Parts with ``VCPU``, ``MEMORY_MB``, ``DISK_GB`` or ``PCPU``"
 CONSUMERS: Final = "Types of consumers"
 HTTP: Final = "CORS, ``OPTIONS``, and errors other than JSON"
 WORDS: Final = "The words of some errors"
@@ -94,11 +94,6 @@ DIFFERENCES: Final = {
             "get usages on parent after move",
             "get usages on child after move",
             "get usages on parent after move back",
-        ],
-        "resource-provider-resources-query": [
-            "list resource providers providing resources (no match - less than min_unit)",
-            "list resource providers providing resources (no match - more than max_unit)",
-            "list resource providers providing resources (no match - bad step size)",
         ],
     },
     CONSUMERS: {

@@ -37,14 +37,17 @@ def test_a_host_tells_what_it_has_and_who_uses_it(world):
     by_project = {row.pop("project"): row for row in rows}
     assert by_project == {
         "(total)": {
-            "cpu": report.vcpus + report.pcpus,
-            "memory_mb": report.memory_mb,
-            "disk_gb": report.disk_gb,
+            "cpu": report.amount("VCPU") + report.amount("PCPU"),
+            "memory_mb": report.amount("MEMORY_MB"),
+            "disk_gb": report.amount("DISK_GB"),
         },
         "(used_now)": {
-            "cpu": report.vcpus_used + report.vcpus_reserved + report.pcpus_used,
-            "memory_mb": report.memory_mb_used + report.memory_mb_reserved,
-            "disk_gb": report.disk_gb_used + report.disk_gb_reserved,
+            "cpu": report.amount("VCPU", "used")
+            + report.amount("VCPU", "reserved")
+            + report.amount("PCPU", "used"),
+            "memory_mb": report.amount("MEMORY_MB", "used")
+            + report.amount("MEMORY_MB", "reserved"),
+            "disk_gb": report.amount("DISK_GB", "used") + report.amount("DISK_GB", "reserved"),
         },
         "(used_max)": {"cpu": 5, "memory_mb": 2560, "disk_gb": 8},
         "blue": {"cpu": 3, "memory_mb": 1536, "disk_gb": 5},

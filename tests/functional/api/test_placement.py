@@ -4,14 +4,14 @@ import pytest
 
 from roost.objects import ResourceProvider
 from roost.objects.host import uuid_of_node, uuid_of_provider
-from tests.builders import a_provider, a_report, a_uuid, an_inventory
+from tests.builders import a_provider, a_report, a_uuid, an_inventory, taken
 
 
 def a_claim(world, instance_uuid, host, node, allocations=None):
-    sizes = {"vcpus": 0, "pcpus": 2, "memory_mb": 512, "disk_gb": 0}
+    has = {**taken(pcpus=2, memory_mb=512), **(allocations or {})}
     world.scheduler.claims.append(
         {"instance_uuid": instance_uuid, "host": host, "node": node, "project_id": "project"}
-        | {**sizes, "allocations": allocations or {}}
+        | {"allocations": has}
     )
 
 

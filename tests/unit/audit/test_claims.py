@@ -20,8 +20,9 @@ def test_a_host_that_counts_its_claims_is_fine():
 @pytest.mark.parametrize("claims", [[], [a_claim(ONE), a_claim(TWO)]], ids=["fewer", "more"])
 def test_a_host_that_counts_something_else_is_found(claims):
     ledger = FakeLedger(*claims, hosts=[a_host("h1", claims=1)])
-    held = (len(claims), 0, 512 * len(claims), len(claims), 0)
-    assert miscounted(ledger, a_context()) == {("h1", "h1"): ((1, 0, 512, 1, 0), held)}
+    used = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
+    held = {name: len(claims) * amount for name, amount in used.items()} if claims else {}
+    assert miscounted(ledger, a_context()) == {("h1", "h1"): (used, held)}
 
 
 def test_nodes_of_one_host_are_told_apart():
@@ -31,9 +32,7 @@ def test_nodes_of_one_host_are_told_apart():
     snapshot = audit.Snapshot(miscounted=found, claims={})
     (first, second) = audit.compare(snapshot)
     assert (first.kind, first.subject) == ("usage other than the claims", "h1 n1")
-    assert (
-        first.detail == "counts as in use: vcpus 2 for 1, memory_mb 1024 for 512, disk_gb 2 for 1"
-    )
+    assert first.detail == "counts as in use: DISK_GB 2 for 1, MEMORY_MB 1024 for 512, VCPU 2 for 1"
     assert second.subject == "h1 n2"
 
 

@@ -90,7 +90,11 @@ AN_HOUR_AGO = utcnow() - datetime.timedelta(hours=1)
         ({"claims": {ONE: ["h1"], TWO: ["h1"]}}, ["claims without instance"]),
         ({"claims": {ONE: ["h1", "h2"]}}, ["claims without instance"]),
         (
-            {"miscounted": {("h1", "h1"): ((2, 0, 512, 1, 1), (1, 0, 512, 1, 1))}},
+            {
+                "miscounted": {
+                    ("h1", "h1"): ({"VCPU": 2, "instances": 1}, {"VCPU": 1, "instances": 1})
+                }
+            },
             ["usage other than the claims"],
         ),
         (

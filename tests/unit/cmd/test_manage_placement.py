@@ -16,6 +16,7 @@ from tests.builders import (
     a_spec,
     a_wish,
     an_instance,
+    taken,
 )
 from tests.fakes.scheduler_claims import FakeLedger, a_claim, a_host
 
@@ -70,8 +71,12 @@ def test_claims_are_listed_of_all_hosts_or_one(placement, schedulers):
     schedulers.claims = [a_claim(ONE, "h1"), a_claim(TWO, "h2", state="reserved")]
     assert [row["instance_uuid"] for row in placement("claims", "--json").json] == [ONE, TWO]
     (row,) = placement("claims", "--host", "h2", "--json").json
-    assert (row["instance_uuid"], row["state"], row["memory_mb"]) == (TWO, "reserved", 512)
-    assert "2026-01-02 03:04:05" in placement("claims").out
+    assert (row["instance_uuid"], row["state"]) == (TWO, "reserved")
+    assert row["allocations"] == {"": {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}}
+    schedulers.claims[0]["allocations"]["gpu0"] = {"VGPU": 1}
+    shown = placement("claims").out
+    for text in ("2026-01-02 03:04:05", "MEMORY_MB 512", "VGPU 1 of gpu0"):
+        assert text in shown
 
 
 def test_usage_is_in_percent_of_what_may_be_claimed(placement, schedulers):
@@ -118,7 +123,11 @@ def test_an_instance_without_claim_gets_what_it_takes(manage, cell1, schedulers,
     live(TWO, flavor=a_flavor(vcpus=3), numa_topology=topology)
     schedulers.hosts = [a_host("h1", claims=0)]
     manage("audit", "--settle", 0, "--repair", code=1)  # they have no mapping, either
-    assert schedulers.done == [("restore", "h1", {ONE: [4, 0, 2048, 7], TWO: [1, 2, 512, 1]})]
+    holdings = {
+        ONE: taken(vcpus=4, memory_mb=2048, disk_gb=7),
+        TWO: taken(vcpus=1, pcpus=2, memory_mb=512, disk_gb=1),
+    }
+    assert schedulers.done == [("restore", "h1", holdings)]
 
 
 def test_claims_of_a_cell_out_of_reach_stay(manage, schedulers, databases, cell1):

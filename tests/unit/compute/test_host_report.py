@@ -50,7 +50,8 @@ def driver(tmp_path):
 
 def test_what_the_driver_knows_of_the_node_is_reported(driver):
     found = report(driver)
-    for name in ("pcpus", "architectures", "capabilities", "numa_cells", "pci_pools"):
+    assert found.amount("PCPU") == RICH.pcpus
+    for name in ("architectures", "capabilities", "numa_cells", "pci_pools"):
         told, known = getattr(found, name), getattr(RICH, name)
         assert told == (list(known) if isinstance(known, tuple) else known), name
 

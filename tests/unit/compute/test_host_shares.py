@@ -16,6 +16,7 @@ from tests.builders import (
     a_pinned_topology,
     a_selection,
     an_instance,
+    taken,
 )
 from tests.unit.compute.conftest import RESOURCES, Rig
 
@@ -47,19 +48,23 @@ def claim(rig, *, vcpus=2, **selected):
 
 
 def test_the_schedulers_limits_count_instead_of_the_hosts_own_ratios(rig):
-    claim(rig, vcpus=9, limits={"vcpus": 10})
+    claim(rig, vcpus=9, limits={"VCPU": 10})
     with pytest.raises(exception.NoCapacity) as refused:
-        claim(rig, vcpus=2, limits={"vcpus": 10})
+        claim(rig, vcpus=2, limits={"VCPU": 10})
     assert refused.value.details == {"resource": "vcpus", "asked": 2, "free": 1}
 
 
 def test_pinned_cpus_are_counted_apart_from_those_that_are_shared(rig):
     instance = claim(rig, vcpus=3, numa_topology=a_pinned_topology(2, 3))
     report = rig.tracker.report()
-    assert (report.vcpus_used, report.pcpus, report.pcpus_used) == (1, 8, 2)
+    assert (
+        report.amount("VCPU", "used"),
+        report.amount("PCPU"),
+        report.amount("PCPU", "used"),
+    ) == (1, 8, 2)
     rig.tracker.built(instance.uuid)
     report = rig.tracker.report()
-    assert report.holdings == {instance.uuid: [1, 2, 64, 1]}
+    assert report.holdings == {instance.uuid: taken(vcpus=1, pcpus=2, memory_mb=64, disk_gb=1)}
     (place,) = report.places
     assert (place.instance_uuid, place.pci) == (instance.uuid, [])
     assert place.numa_topology.cells[0].pinning == [2, 3]
@@ -76,7 +81,7 @@ def test_a_cpu_that_is_given_away_is_not_given_away_again(rig):
 def test_more_cpus_than_may_be_given_away_are_refused(rig):
     claim(rig, vcpus=4, numa_topology=a_pinned_topology(0, 1, 2, 3))
     with pytest.raises(exception.NoCapacity, match="dedicated CPUs: 2 requested, 1 free"):
-        claim(rig, numa_topology=a_pinned_topology(4, 5, host_cell=1), limits={"pcpus": 5})
+        claim(rig, numa_topology=a_pinned_topology(4, 5, host_cell=1), limits={"PCPU": 5})
 
 
 def test_devices_are_counted_by_kind_and_place(rig):
@@ -135,7 +140,7 @@ def test_a_message_without_a_selection_goes_by_the_row(rig):
     guest = rig.virt.contents(instance.uuid)
     assert guest["numa_cells"][0]["pinning"] == {"0": 0, "1": 1}
     assert guest["pci_devices"][0]["count"] == 1
-    assert rig.tracker.report().pcpus_used == 2
+    assert rig.tracker.report().amount("PCPU", "used") == 2
 
 
 def test_a_place_that_is_taken_sends_the_build_elsewhere(rig):

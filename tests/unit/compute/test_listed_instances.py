@@ -9,7 +9,7 @@ import pytest
 
 from roost import exception, states
 from roost.compute.build import build_flow
-from tests.builders import CELL1, a_flavor
+from tests.builders import CELL1, a_flavor, taken
 
 
 class Watch:
@@ -72,7 +72,7 @@ def test_a_build_is_listed_at_every_step_and_held_when_it_is_done(rig, watch, ma
     assert all(found == [instance.uuid] for found in watch.listed)
     assert not any(watch.held)
     assert listed(rig) == [instance.uuid]
-    assert held(rig) == {instance.uuid: [1, 0, 1024, 1]}
+    assert held(rig) == {instance.uuid: taken(vcpus=1, memory_mb=1024, disk_gb=1)}
 
 
 def test_a_build_that_waits_for_its_turn_is_listed_and_under_way(rig, boot, threads, wait_until):
@@ -153,7 +153,7 @@ def test_a_guest_that_cannot_be_destroyed_is_listed_and_keeps_its_room(rig, mana
     rig.delete(manager, instance)
     manager.settle()
     report = rig.tracker.report()
-    assert (report.instances, report.memory_mb_used) == ([instance.uuid], 1024)
+    assert (report.instances, report.amount("MEMORY_MB", "used")) == ([instance.uuid], 1024)
     assert report.holdings == {}
 
 
@@ -203,7 +203,7 @@ def test_a_host_that_starts_lists_all_whose_rows_name_it(rig):
     rig.instance(host="h2")
     rig.manager().start()
     assert listed(rig) == sorted(each.uuid for each in [active, *others])
-    assert held(rig) == {active.uuid: [1, 0, 1024, 1]}
+    assert held(rig) == {active.uuid: taken(vcpus=1, memory_mb=1024, disk_gb=1)}
 
 
 def test_a_host_that_starts_learns_in_time_what_became_of_builds_of_its_former_life(rig):
@@ -238,7 +238,7 @@ def test_what_is_ending_is_not_brought_back_by_the_build_that_still_runs(rig, ma
     rig.tracker.release(instance.uuid)
     rig.tracker.end_operation(instance.uuid)
     report = rig.tracker.report()
-    assert (report.instances, report.memory_mb_used) == ([instance.uuid], 0)
+    assert (report.instances, report.amount("MEMORY_MB", "used")) == ([instance.uuid], 0)
 
 
 def test_builds_that_failed_in_a_row_are_counted_until_one_succeeds(rig, manager, boot):

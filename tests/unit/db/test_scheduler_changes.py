@@ -9,7 +9,7 @@ from roost import exception
 from roost.db import clock as database_clock
 from roost.db.scheduler import changes, models, reports, tombstones
 from roost.db.scheduler import hosts as host_rows
-from tests.builders import NOW, a_report
+from tests.builders import NOW, a_report, taken
 
 MINUTE = datetime.timedelta(minutes=1)
 
@@ -39,7 +39,11 @@ def claim(database):
     def claim(host, *, vcpus, ago=0):
         with database.begin() as session:
             at = database_clock.now(session) - ago * MINUTE
-            values = {"vcpus_used": vcpus, **host_rows.touched(described=False), "touched_at": at}
+            values = {
+                "used": taken(vcpus=vcpus),
+                **host_rows.touched(described=False),
+                "touched_at": at,
+            }
             mine = sa.update(models.hosts).where(models.hosts.c.host == host)
             session.execute(mine.values(values))
 
@@ -89,7 +93,7 @@ def test_who_goes_on_gets_what_changed_meanwhile_and_its_generation(store, claim
     claim("h2", vcpus=3)
     (change,) = since(marker).changes
     assert (change.host, change.generation, change.described) == ("h2", 2, 1)
-    assert (change.used["vcpus"], change.enabled, change.changed) == (3, True, [])
+    assert (change.used[""]["VCPU"], change.enabled, change.changed) == (3, True, [])
 
 
 def test_a_change_that_was_committed_late_is_not_skipped(store, claim, ask):

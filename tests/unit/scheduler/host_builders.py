@@ -6,14 +6,15 @@ import json
 import numpy as np
 
 from roost import conf
-from roost.db.scheduler.hosts import RESOURCES, UNLIMITED, HostRow
+from roost.db.scheduler.hosts import HostRow
 from roost.objects import Aggregate
 from roost.scheduler import plugins
 from roost.scheduler.engine import Engine
 from roost.scheduler.hosts import HostColumns
 from roost.scheduler.request import Request
 from roost.scheduler.table import by_host, enrol
-from tests.builders import CELL1, NOW, a_spec, a_uuid
+from tests.builders import CELL1, NOW, a_spec, a_uuid, taken
+from tests.builders import SIZES as CLASSES
 
 
 def filters_of(*names, **options):
@@ -28,22 +29,25 @@ FILTERS = filters_of(
     "enabled", "requested", "retry", "availability_zone", "ram", "cpu", "pcpu", "disk"
 )
 WEIGHERS = weighers_of("ram", "cpu", "disk")
-SIZES = {"vcpus": 8, "pcpus": 0, "memory_mb": 16384, "disk_gb": 100, "instances": UNLIMITED}
+SIZES = {name: size for name, _, size in CLASSES}
+MOST = 2**40  # at once: as much as is free
+AMOUNTS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 PROFILE = ("hypervisor_type", "hypervisor_version", "architectures", "capabilities", "traits", "labels")  # fmt: skip  # noqa: E501
+NOTHING = {}
 _ids = itertools.count(1)
 
 
-def amounts(**some):
-    """So much of each resource, in their order."""
-    return tuple(some.get(name, 0) for name in RESOURCES)
+def a_row(host="h1", *, used=NOTHING, metrics=None, topology=None, providers=(), **values):
+    """A host; sizes, and what its profile has, may be named among the values.
 
-
-def a_row(host="h1", *, used=None, net=None, metrics=None, topology=None, providers=(), **values):
-    """A host; sizes, and what its profile has, may be named among the values."""
+    ``used``: so much of the sizes, and so many instances.
+    """
     sizes = {name: values.pop(name, size) for name, size in SIZES.items()}
     profile = {name: values.pop(name) for name in PROFILE if name in values}
     cells, pools = topology or ((), ())
-    parts = [[one.obj_to_primitive() for one in part] for part in (cells, pools, providers)]
+    parts = [[one.obj_to_primitive() for one in part] for part in (cells, pools)]
+    node, *others = [[*each] for each in map(_stored, providers)] or [["", "", None, [], {}]]
+    node[-1] |= {each: [sizes[name], 0, 1, MOST, 1, 1.0] for name, each, _ in CLASSES}
     return HostRow(
         **{
             "id": next(_ids),
@@ -56,15 +60,23 @@ def a_row(host="h1", *, used=None, net=None, metrics=None, topology=None, provid
             "enabled": True,
             "told_down": False,
             "reported_at": NOW.timestamp(),
-            "net": net or amounts(**sizes),
-            "ratios": (1.0,) * len(RESOURCES),
-            "used": used if isinstance(used, tuple) else amounts(**(used or {})),
+            "instances": used.get("instances", 0),
+            "used": taken(**{name: used[name] for name in SIZES if name in used}),
             "profile": json.dumps(profile),
+            "inventories": json.dumps([node, *others]),
             "topology": json.dumps(parts) if any(parts) else None,
             "metrics": json.dumps(metrics) if metrics else None,
         }
         | values
     )
+
+
+def _stored(provider):
+    classes = {
+        one.resource_class: [getattr(one, amount) for amount in AMOUNTS]
+        for one in provider.inventories
+    }
+    return provider.name, provider.parent, provider.uuid, list(provider.traits), classes
 
 
 def an_aggregate(*hosts, **metadata):

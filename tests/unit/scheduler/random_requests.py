@@ -14,7 +14,7 @@ from tests.builders import (
     a_pci_request,
     an_image,
 )
-from tests.unit.scheduler.host_builders import a_request, a_row, amounts, an_aggregate, hosts_of
+from tests.unit.scheduler.host_builders import a_request, a_row, an_aggregate, hosts_of
 from tests.unit.scheduler.requests import tried
 
 NAMES = tuple(f"h{number}" for number in range(6))
@@ -98,8 +98,8 @@ class Chance(random.Random):
     def maybe(self, *values, likely=0.3):
         return self.choice(values) if self.random() < likely else None
 
-    def usage(self):
-        return amounts(**{name: self.randrange(5) for name in (*SIZES, "instances")})
+    def sizes(self):
+        return {name: self.randrange(5) for name in SIZES}
 
 
 def some_hosts(seed):
@@ -116,7 +116,7 @@ def _row(chance, name):
     return a_row(
         name,
         **{size: chance.randrange(10) for size in SIZES},
-        used=chance.usage(),
+        used={**chance.sizes(), "instances": chance.randrange(5)},
         cell_uuid=chance.choice([CELL1, CELL2]),
         enabled=chance.random() < 0.7,
         told_down=chance.random() < 0.3,

@@ -10,7 +10,7 @@ from roost.scheduler.changes import ChangeQueue, HostChanges, Peers
 
 
 def a_usage(host_id, generation, vcpus=1):
-    return Usage(host_id, generation, 1, 0.0, (vcpus, 0, 1024, 10, 1))
+    return Usage(host_id, generation, 1, 0.0, 1, {"": {"VCPU": vcpus, "CUSTOM_A": 2}})
 
 
 def claimed(*usages):

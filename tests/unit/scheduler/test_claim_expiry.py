@@ -12,9 +12,10 @@ from tests.builders import (
     a_selection,
     a_spec,
     a_uuid,
+    taken,
 )
 
-SIZES = [1, 0, 512, 1]
+SIZES = taken(vcpus=1, memory_mb=512, disk_gb=1)
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def states(manager, context):
 
 @pytest.fixture
 def used(manager, context):
-    return lambda: {host.host: host.vcpus_used for host in manager.list_hosts(context)}
+    return lambda: {host.host: host.amount("VCPU", "used") for host in manager.list_hosts(context)}
 
 
 @pytest.fixture
@@ -172,7 +173,7 @@ def test_claims_are_restored_on_demand_where_there_are_none(say, manager, contex
     say()
     (held,) = place()
     lost = a_uuid()
-    holdings = {held: SIZES, lost: [2, 0, 512, 1]}
+    holdings = {held: SIZES, lost: taken(vcpus=2, memory_mb=512, disk_gb=1)}
     for expected in ([lost], []):
         got = manager.restore_claims(context, host="h1", node="h1", holdings=holdings)
         assert got == expected

@@ -5,7 +5,7 @@ import pytest
 from roost import exception
 from roost.db.scheduler import claims as claim_rows
 from roost.objects import Retry, TriedHost
-from tests.builders import CELL1, NOW, a_selection, a_spec, a_uuid
+from tests.builders import CELL1, NOW, a_selection, a_spec, a_uuid, taken
 
 
 @pytest.fixture
@@ -30,7 +30,11 @@ def claims(manager, context):
 @pytest.fixture
 def used(manager, context):
     return lambda: {
-        host.host: (host.vcpus_used, host.memory_mb_used, host.disk_gb_used)
+        host.host: (
+            host.amount("VCPU", "used"),
+            host.amount("MEMORY_MB", "used"),
+            host.amount("DISK_GB", "used"),
+        )
         for host in manager.list_hosts(context)
     }
 
@@ -235,11 +239,7 @@ def test_claims_come_in_pages_in_order(manager, context, report, select):
         "state": "reserved",
         "created_at": NOW.isoformat(),
         "age": 0.0,
-        "vcpus": 1,
-        "pcpus": 0,
-        "memory_mb": 512,
-        "disk_gb": 1,
-        "allocations": {},
+        "allocations": taken(vcpus=1, memory_mb=512, disk_gb=1),
     }
     assert manager.list_claims(context, host="h2") == []
     assert len(manager.list_claims(context, project_id="project")) == len(instances)

@@ -13,6 +13,7 @@ from tests.unit.scheduler.test_engine_properties import (
     hosts,
     requests,
     roomy,
+    used_of,
     wanted,
     welcome,
     with_one_more,
@@ -54,7 +55,7 @@ def test_whatever_the_hosts_and_the_wish_no_rule_is_broken(name):
             assert welcome(request, place.row, placed)
             after[place.row] = with_one_more(request, after[place.row])
             placed.append(place.row)
-        assert all_hosts.used.T.tolist() == [list(row.used) for row in after]
+        assert all_hosts.used.T.tolist() == [used_of(row) for row in after]
 
     check()
 
@@ -63,7 +64,7 @@ def test_an_instance_that_has_a_host_keeps_it(driver):
     all_hosts = hosts_of(a_row("h1", vcpus=0), a_row("h2"), a_row("h3"))
     decision = driver.decide(a_request(placed=[0, None, None]), all_hosts)
     assert names(all_hosts, decision)[0] == "h1"
-    assert all_hosts.used_of("vcpus").tolist()[0] == 0
+    assert all_hosts.used_of("VCPU").tolist()[0] == 0
 
 
 def test_alternates_are_others_of_the_same_cell(driver):

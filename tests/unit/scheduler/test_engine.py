@@ -9,7 +9,6 @@ from tests.unit.scheduler.host_builders import (
     FILTERS,
     a_request,
     a_row,
-    amounts,
     an_engine,
     hosts_of,
 )
@@ -39,8 +38,8 @@ class OnlyEven(HostFilter):
 def test_alternates_are_of_the_same_cell_best_first():
     rows = [
         a_row("chosen"),
-        a_row("third", used=amounts(vcpus=2, memory_mb=2048)),
-        a_row("second", used=amounts(vcpus=1, memory_mb=1024)),
+        a_row("third", used={"vcpus": 2, "memory_mb": 2048}),
+        a_row("second", used={"vcpus": 1, "memory_mb": 1024}),
         a_row("elsewhere", cell_uuid=CELL2),
     ]
     _, names = decide(a_request(alternates=5), *rows)
@@ -55,7 +54,7 @@ def test_all_or_none():
 
 
 def test_refusals_count_each_host_once_under_the_first_filter():
-    full = amounts(vcpus=8, memory_mb=16384, disk_gb=100)
+    full = {"vcpus": 8, "memory_mb": 16384, "disk_gb": 100}
     decision, _ = decide(a_request(), a_row("h1", enabled=False, used=full), a_row("h2", used=full))
     assert decision.refusals == {"enabled": {"disabled": 1}, "ram": {"not enough memory": 1}}
 
@@ -70,7 +69,7 @@ def test_a_refusal_names_the_nearest_miss():
 def test_what_is_chosen_is_taken_and_can_be_given_back():
     hosts, request = hosts_of(a_row("h1"), a_row("h2")), a_request(count=5)
     decision = an_engine().decide(request, hosts)
-    assert hosts.used_of("vcpus").sum() == 5
+    assert hosts.used_of("VCPU").sum() == 5
     engine_module.undo(request, hosts, decision.chosen)
     assert hosts.used.sum() == 0
 
@@ -118,6 +117,6 @@ def test_requests_of_many_kinds_do_not_confuse_each_other():
     for at, vcpus in enumerate(sizes):
         request = a_request(flavor=a_flavor(vcpus=vcpus, memory_mb=1 + at, root_gb=0))
         placed = chooser.decide(request, hosts).chosen
-        assert hosts.free("vcpus").min() >= 0
+        assert hosts.free("VCPU").min() >= 0
         engine_module.undo(request, hosts, placed)
         assert [hosts.name("host", place.row) for place in placed] == ["big"]

@@ -4,6 +4,7 @@ The engine remembers scores between requests and mends them; the program looks a
 """
 
 import dataclasses
+import json
 
 import numpy as np
 from hypothesis import given
@@ -18,12 +19,12 @@ from tests.unit.scheduler.host_builders import (
     WEIGHERS,
     a_request,
     a_row,
-    amounts,
     filters_of,
     hosts_of,
 )
 
 NAMES = [f"h{i}" for i in range(6)]
+RESOURCES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 GROUP_FILTERS = filters_of("server_group_affinity", "server_group_anti_affinity")
 SIZES = ("vcpus", "memory_mb", "disk_gb")
 
@@ -36,9 +37,7 @@ def rows_of(names):
     return st.tuples(
         *(
             st.builds(
-                lambda name, sizes, used, **values: a_row(
-                    name, used=amounts(**used), **sizes, **values
-                ),
+                lambda name, sizes, used, **values: a_row(name, used=used, **sizes, **values),
                 st.just(name),
                 sizes=some_of_each(9),
                 used=some_of_each(5),
@@ -101,7 +100,7 @@ def wanted(request, row):
 def roomy(request, row):
     return all(
         asked == 0 or used + asked <= net
-        for asked, used, net in zip(request.asked, row.used, row.net, strict=True)
+        for asked, used, net in zip(sizes(request.asked), used_of(row), net_of(row), strict=True)
     )
 
 
@@ -115,17 +114,30 @@ def welcome(request, at, placed):
     return placed.count(at) < (group.max_server_per_host or 1)
 
 
+def sizes(amounts):
+    return [amounts.get(name, 0) for name in RESOURCES]
+
+
+def used_of(row):
+    return sizes(row.used.get("", {}))
+
+
+def net_of(row):
+    (node,) = json.loads(row.inventories)
+    return sizes({name: total for name, (total, *_) in node[-1].items()})
+
+
 def with_one_more(request, row):
-    used = tuple(a + b for a, b in zip(row.used, request.asked, strict=True))
-    return dataclasses.replace(row, used=used)
+    used = [a + b for a, b in zip(used_of(row), sizes(request.asked), strict=True)]
+    return dataclasses.replace(row, used={"": dict(zip(RESOURCES, used, strict=True))})
 
 
 def weight(row, rows):
     total = 0.0
     for line in (2, 0, 3):  # ram, cpu, disk
-        largest = max(other.net[line] for other in rows)
+        largest = max(net_of(other)[line] for other in rows)
         if largest:
-            total += (row.net[line] - row.used[line]) * (1.0 / largest)
+            total += (net_of(row)[line] - used_of(row)[line]) * (1.0 / largest)
     return total
 
 

@@ -13,6 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from roost.scheduler.filters import ASK_AGAIN, Filter, HostFilter
+from tests.builders import taken
 from tests.unit.scheduler import random_requests
 from tests.unit.scheduler.host_builders import filters_of, weighers_of
 
@@ -165,10 +166,10 @@ def test_usage_makes_no_difference_to_who_does_not_say_so(each):
     for hosts, request, seed in asked(each):
         before = answer(each, request, hosts)
         chance = random_requests.Chance(seed)
-        row, amounts = chance.randrange(len(hosts)), chance.usage()
+        row, amounts = chance.randrange(len(hosts)), taken(**chance.sizes())
         hosts.take(row, amounts)
         after = answer(each, request, hosts)
-        hosts.give_back(row, amounts)
+        hosts.take(row, amounts, sign=-1)
         assert np.array_equal(after, before)
 
 

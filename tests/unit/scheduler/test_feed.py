@@ -7,10 +7,10 @@ import pytest
 
 from roost import exception
 from roost.db.scheduler import hosts as host_rows
-from roost.objects import CellLiveness, ResourceInventory
+from roost.objects import CellLiveness
 from roost.objects.base import version_at
 from roost.scheduler.changes import HostChanges
-from tests.builders import CELL1, a_report, a_spec, a_uuid, an_aggregate
+from tests.builders import CELL1, a_provider, a_report, a_spec, a_uuid, an_aggregate, an_inventory
 
 
 @pytest.fixture
@@ -89,9 +89,7 @@ def claim(manager, context, *, on):
 def used(manager):
     """Return the instances on each host, by its memory."""
     hosts = manager._table.hosts
-    return {
-        hosts.name("host", row): int(hosts.used_of("instances")[row]) for row in range(len(hosts))
-    }
+    return {hosts.name("host", row): int(hosts.instances[row]) for row in range(len(hosts))}
 
 
 def topology(manager, host):
@@ -160,20 +158,37 @@ def test_a_host_that_describes_itself_anew_is_read_when_it_is_heard_of(
     report_to(first, "h3", reported_at=clock())
     feed()
     assert used(second) == {"h1": 0, "h2": 0, "h3": 0}
-    assert second._table.hosts.one(second._table.row_of("h1", "h1")).free("vcpus") == 5
+    assert second._table.hosts.one(second._table.row_of("h1", "h1")).free("VCPU") == 5
 
 
-def test_a_host_with_devices_or_resources_of_its_own_is_read_again(
+def claim_two(manager, context):
+    spec = a_spec(requested_host="h1")
+    spec.flavor.extra_specs = {"resources:CUSTOM_A": "2"}
+    manager.select_destinations(context, request_spec=spec, instance_uuids=[a_uuid()], alternates=0)
+
+
+def test_custom_resources_of_a_claim_are_in_the_memory_of_the_other_which_reads_nothing(
+    first, second, feed, published, report_to, clock, reads, context
+):
+    clock.pass_(60)
+    report_to(first, "h1", inventories=[an_inventory("CUSTOM_A", 3)], reported_at=clock())
+    feed()
+    reads.clear()
+    claim_two(first, context)
+    reads.clear()
+    feed(published[-1:])
+    assert reads == []
+    assert second._table.hosts.one(second._table.row_of("h1", "h1")).free("CUSTOM_A") == 1
+
+
+def test_a_host_with_devices_or_parts_of_its_own_is_read_again(
     first, second, feed, report_to, clock, context
 ):
     clock.pass_(60)
-    wanted = ResourceInventory.of(resource_class="CUSTOM_A", total=3, max_unit=3)
-    report_to(first, "h1", inventories=[wanted], reported_at=clock())
+    report_to(first, "h1", providers=[a_provider("p", CUSTOM_A=3)], reported_at=clock())
     feed()
     free = topology(second, "h1")
-    spec = a_spec(requested_host="h1")
-    spec.flavor.extra_specs = {"resources:CUSTOM_A": "2"}
-    first.select_destinations(context, request_spec=spec, instance_uuids=[a_uuid()], alternates=0)
+    claim_two(first, context)
     feed()
     assert topology(second, "h1") == topology(first, "h1") != free
 
@@ -268,7 +283,7 @@ def test_a_database_that_is_away_costs_no_change(first, second, feed, monkeypatc
         feed()
     monkeypatch.setattr(second._database, "read", read)
     claim(second, context, on="h2")
-    assert second._table.hosts.one(second._table.row_of("h1", "h1")).capacity("vcpus") == 5
+    assert second._table.hosts.one(second._table.row_of("h1", "h1")).capacity("VCPU") == 5
 
 
 def test_schedulers_that_feed_each_other_agree_with_the_rows(make_manager, report_to, context):

@@ -3,7 +3,7 @@
 import pytest
 
 from tests import claim_consistency
-from tests.builders import a_report, a_selection, a_spec, a_uuid
+from tests.builders import a_report, a_selection, a_spec, a_uuid, taken
 from tests.fakes.lost_commits import lost_answers
 
 
@@ -56,7 +56,7 @@ def test_claims_are_restored_once(manager, context, database, forgetful):
     with forgetful():
         report(manager, context, "h1")
         uuid = a_uuid()
-        holdings = {uuid: [1, 0, 512, 10]}
+        holdings = {uuid: taken(vcpus=1, memory_mb=512, disk_gb=10)}
         manager.restore_claims(context, host="h1", node="h1", holdings=holdings)
     assert held(manager, context) == {uuid: "h1"}
     claim_consistency.assert_right(database)

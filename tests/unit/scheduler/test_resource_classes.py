@@ -3,9 +3,9 @@
 import pytest
 
 from roost import exception
-from roost.objects import InstancePlace, ResourceInventory
+from roost.objects import ResourceInventory
 from roost.rpc.scheduler import RESERVATION_LIFETIME
-from tests.builders import a_flavor, a_numa_cell, a_numa_topology, a_spec, a_uuid
+from tests.builders import a_flavor, a_numa_cell, a_numa_topology, a_spec, a_uuid, an_inventory
 
 LICENSE = "CUSTOM_LICENSE"
 ONE = {f"resources:{LICENSE}": "1"}
@@ -60,6 +60,21 @@ def test_reserve_ratio_and_units_count(select, report):
         select({f"resources:{LICENSE}": "2"})
 
 
+def test_units_of_cpus_and_the_like_count_as_those_of_other_classes(select, report):
+    """No server gets more CPUs than the host has, however much they are overcommitted."""
+    report("h1", vcpus=2, vcpus_ratio=4.0)
+    assert select({"resources:VCPU": "2"}) == "h1"
+    with pytest.raises(exception.NoValidHost, match="3 VCPU at once are not allowed"):
+        select({"resources:VCPU": "3"})
+    with pytest.raises(exception.NoValidHost, match="1 host: not enough CPUs"):
+        select({"resources:VCPU": "9"})
+    coarse = an_inventory("MEMORY_MB", 4096, min_unit=1024, step_size=512)
+    report("h2", memory_mb=0, inventories=[coarse])
+    for memory, host in (("1024", "h2"), ("1536", "h2"), ("512", "h1"), ("1100", "h1")):
+        chosen = select({"resources:MEMORY_MB": memory}, ignore_hosts=["h1"] * (host == "h2"))
+        assert chosen == host
+
+
 def test_standard_classes_are_counted_like_custom_ones(select, report):
     context = licenses(1, resource_class="MEM_ENCRYPTION_CONTEXT")
     report("h1", inventories=[context])
@@ -74,8 +89,9 @@ def test_overrides_are_claimed_instead_of_the_sizes_of_the_flavor(select, report
     free = {"resources:VCPU": "0", "resources:MEMORY_MB": "0"}
     assert [select(free) for _ in range(3)] == ["h1"] * 3
     select({})
-    assert {(one["vcpus"], one["memory_mb"]) for one in manager.list_claims(context)} == {
-        *((0, 0), (1, 64)),
+    has = [one["allocations"] for one in manager.list_claims(context)]
+    assert {(one[""].get("VCPU"), one[""].get("MEMORY_MB")) for one in has} == {
+        *((None, None), (1, 64)),
     }
     with pytest.raises(exception.NoValidHost, match="not enough memory"):
         select({"resources:VCPU": "0"})
@@ -108,15 +124,13 @@ def test_beside_dedicated_cpus(select, report):
 
 def test_a_claim_that_is_restored_by_reports_has_them(select, report, clock):
     uuid = a_uuid()
-    place = InstancePlace.of(instance_uuid=uuid, allocations={"": {LICENSE: 2}})
     for _ in range(2):
         clock.pass_(RESERVATION_LIFETIME)
         report(
             "h1",
             inventories=[licenses(3)],
             instances=[uuid],
-            holdings={uuid: [1, 0, 64, 0]},
-            places=[place],
+            holdings={uuid: {"": {"VCPU": 1, "MEMORY_MB": 64, LICENSE: 2}}},
             reported_at=clock.now,
         )
     assert select() == "h1"
@@ -127,9 +141,8 @@ def test_a_claim_that_is_restored_by_reports_has_them(select, report, clock):
 def test_a_claim_that_an_operator_restores_has_them(select, report, manager, context):
     report("h1", inventories=[licenses(1)])
     uuid = a_uuid()
-    place = InstancePlace.of(instance_uuid=uuid, allocations={"": {LICENSE: 1}})
-    holdings = {uuid: [1, 0, 64, 0]}
-    manager.restore_claims(context, host="h1", node="h1", holdings=holdings, places=[place])
+    holdings = {uuid: {"": {"VCPU": 1, "MEMORY_MB": 64, LICENSE: 1}}}
+    manager.restore_claims(context, host="h1", node="h1", holdings=holdings)
     with pytest.raises(exception.NoValidHost, match=f"not enough {LICENSE}"):
         select()
 
@@ -142,7 +155,8 @@ def test_an_inventory_below_what_is_used_keeps_what_is_there(
     select({f"resources:{LICENSE}": "2"}, uuid=uuid)
     clock.pass_(1)
     report("h1", inventories=[licenses(1)], instances=[uuid], reported_at=clock.now)
-    ((shown,),) = [one.inventories for one in manager.list_hosts(context)]
+    (host,) = manager.list_hosts(context)
+    (shown,) = [one for one in host.inventories if one.resource_class == LICENSE]
     assert (shown.used, shown.total, shown.is_overcommitted) == (2, 1, True)
     assert [claim["host"] for claim in manager.list_claims(context)] == ["h1"]
     with pytest.raises(exception.NoValidHost, match=f"not enough {LICENSE}"):

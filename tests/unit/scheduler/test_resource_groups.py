@@ -202,16 +202,15 @@ def test_an_allocation_is_found_if_there_is_one(hosts, groups, own, policy):
         _is_good(parts, chosen, len(groups) if policy == "isolate" else 0)
         for chosen in itertools.product(providers, repeat=len(parts))
     )
-    assert isinstance(found, tuple) == possible
+    assert isinstance(found, dict) == possible
     if possible:
         for provider in providers:
             for name, stock in provider.stocks.items():
-                taken = sum(a for p, n, a in found if (p, n) == (provider.name, name))
-                assert taken <= stock.free
+                assert found.get(provider.name, {}).get(name, 0) <= stock.free
         everything = [amounts for amounts, _ in parts]
         for name in ("VGPU", "FPGA"):
             wanted = sum(amounts.get(name, 0) for amounts in everything)
-            assert sum(amount for _, n, amount in found if n == name) == wanted
+            assert sum(one.get(name, 0) for one in found.values()) == wanted
 
 
 def _is_good(parts, chosen, isolated):

@@ -13,7 +13,7 @@ from roost.db.scheduler import models, reports
 from roost.objects import Aggregate, CellLiveness
 from roost.scheduler.liveness import LivenessTimeouts
 from roost.scheduler.table import HostTable
-from tests.builders import CELL1, NOW, a_report, a_uuid
+from tests.builders import CELL1, NOW, a_report, a_uuid, taken
 
 
 class Seconds:
@@ -110,6 +110,10 @@ def later(minutes):
     return NOW + datetime.timedelta(minutes=minutes)
 
 
+def a_usage(host_id, generation):
+    return host_rows.Usage(host_id, generation, 1, 0.0, 1, taken(vcpus=2))
+
+
 def use(database, **values):
     with database.begin() as session:
         session.execute(sa.update(models.hosts).values(values))
@@ -144,10 +148,10 @@ def test_usage_is_taken_over_without_reading_the_host(store, refresh, look, tabl
     store("h1")
     refresh()
     reads.clear()
-    use(database, vcpus_used=2, generation=2)
+    use(database, used={"": {"VCPU": 2}}, generation=2)
     look()
     assert reads == []
-    assert table.hosts.used_of("vcpus").tolist() == [2]
+    assert table.hosts.used_of("VCPU").tolist() == [2]
 
 
 def test_a_change_reaches_every_column(store, refresh, look, table):
@@ -164,7 +168,7 @@ def test_a_change_reaches_every_column(store, refresh, look, table):
     )
     look()
     host = table.hosts.one(0)
-    assert (host.availability_zone, host.enabled, host.free("vcpus")) == ("b", False, 3)
+    assert (host.availability_zone, host.enabled, host.free("VCPU")) == ("b", False, 3)
     assert (host.profile.traits, host.metrics) == ({"HW_X"}, {"heat": 0.5})
     assert table.hosts.reported_at.tolist() == [later(1).timestamp()]
 
@@ -188,12 +192,12 @@ def test_a_change_that_was_committed_very_late_is_found_by_the_look_at_all(
     """Its time is that of a transaction which took longer than looks reach back."""
     store("h1")
     refresh()
-    use(database, vcpus_used=5, generation=7, touched_at=NOW)
+    use(database, used={"": {"VCPU": 5}}, generation=7, touched_at=NOW)
     look()
-    assert table.hosts.used_of("vcpus").tolist() == [0]
+    assert table.hosts.used_of("VCPU").tolist() == [0]
     seconds.now = 60.0
     refresh()
-    assert table.hosts.used_of("vcpus").tolist() == [5]
+    assert table.hosts.used_of("VCPU").tolist() == [5]
 
 
 def test_transactions_may_commit_in_any_order(store, refresh, look, table, database):
@@ -203,9 +207,9 @@ def test_transactions_may_commit_in_any_order(store, refresh, look, table, datab
     with database.read() as session:
         before = database_clock.now(session)
     look()
-    use(database, vcpus_used=5, generation=7, touched_at=before)
+    use(database, used={"": {"VCPU": 5}}, generation=7, touched_at=before)
     look()
-    assert table.hosts.used_of("vcpus").tolist() == [5]
+    assert table.hosts.used_of("VCPU").tolist() == [5]
 
 
 def test_a_table_that_is_fed_looks_less_often_and_finds_what_was_lost(
@@ -230,23 +234,23 @@ def test_a_table_that_is_fed_looks_less_often_and_finds_what_was_lost(
 def test_a_commit_of_ones_own_needs_no_reading(store, refresh, look, table, database, reads):
     host_id = store("h1")
     refresh()
-    use(database, vcpus_used=2, generation=2)
-    table.hosts.take(0, (2, 0, 0, 0, 1))
-    table.committed([host_id])
+    use(database, used={"": {"VCPU": 2}}, generation=2)
+    table.hosts.take(0, taken(vcpus=2))
+    table.committed([a_usage(host_id, 2)])
     reads.clear()
     look()
     assert reads == []
-    assert table.hosts.used[:, 0].tolist() == [2, 0, 0, 0, 1]
+    assert table.hosts.used_of("VCPU").tolist() == [2]
 
 
 def test_a_change_of_others_beside_ones_own_is_taken_over(store, refresh, look, table, database):
     host_id = store("h1")
     refresh()
-    use(database, vcpus_used=5, generation=3)
-    table.hosts.take(0, (2, 0, 0, 0, 1))
-    table.committed([host_id])
+    use(database, used={"": {"VCPU": 5}}, generation=3)
+    table.hosts.take(0, taken(vcpus=2))
+    table.committed([a_usage(host_id, 2)])
     look()
-    assert table.hosts.used[:, 0].tolist() == [5, 0, 0, 0, 0]
+    assert table.hosts.used_of("VCPU").tolist() == [5]
 
 
 def test_an_aggregates_zone_and_ratios_count_for_its_hosts(store, tell, look, table):
@@ -256,7 +260,7 @@ def test_an_aggregates_zone_and_ratios_count_for_its_hosts(store, tell, look, ta
     look()
     hosts = table.hosts
     assert [hosts.name("zone", row) for row in (0, 1)] == ["east", "nova"]
-    assert hosts.capacity_of("vcpus").tolist() == [10, 4]
+    assert hosts.capacity_of("VCPU").tolist() == [10, 4]
 
 
 def test_of_several_ratios_the_smallest_counts_and_nonsense_none(store, tell, look, table):
@@ -265,7 +269,7 @@ def test_of_several_ratios_the_smallest_counts_and_nonsense_none(store, tell, lo
     tell("h1", uuid=a_uuid(), cpu_allocation_ratio="2")
     tell("h1", uuid=a_uuid(), cpu_allocation_ratio="many")
     look()
-    assert table.hosts.capacity_of("vcpus").tolist() == [8]
+    assert table.hosts.capacity_of("VCPU").tolist() == [8]
 
 
 def test_an_aggregate_that_ends_leaves_hosts_as_they_said(store, tell, look, table):
@@ -275,7 +279,7 @@ def test_an_aggregate_that_ends_leaves_hosts_as_they_said(store, tell, look, tab
     tell(version=2, deleted=True)
     look()
     assert table.hosts.name("zone", 0) == "nova"
-    assert table.hosts.capacity_of("vcpus").tolist() == [4]
+    assert table.hosts.capacity_of("VCPU").tolist() == [4]
 
 
 def test_what_hosts_and_aggregates_were_is_not_remembered_for_ever(

@@ -14,6 +14,7 @@ from tests.builders import (
     a_selection,
     a_spec,
     a_uuid,
+    taken,
 )
 
 SMALL = a_flavor(vcpus=1, memory_mb=1024, root_gb=1)
@@ -61,7 +62,8 @@ def held(manager, context):
 @pytest.fixture
 def used(manager, context):
     return lambda: {
-        host.host: (host.vcpus_used, host.memory_mb_used) for host in manager.list_hosts(context)
+        host.host: (host.amount("VCPU", "used"), host.amount("MEMORY_MB", "used"))
+        for host in manager.list_hosts(context)
     }
 
 
@@ -265,7 +267,7 @@ def test_a_report_without_it_ends_the_claim_on_that_host_alone(
 
 def test_an_operator_restores_the_claim_of_either_host(manager, context, moving, held):
     manager.release_claims(context, instance_uuids=[moving], host="h1")
-    holdings = {moving: [1, 0, 1024, 1]}
+    holdings = {moving: taken(vcpus=1, memory_mb=1024, disk_gb=1)}
     for host, restored in (("h1", [moving]), ("h1", []), ("h2", []), ("h3", [])):
         got = manager.restore_claims(context, host=host, node=host, holdings=holdings)
         assert got == restored

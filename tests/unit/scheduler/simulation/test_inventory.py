@@ -23,8 +23,8 @@ def test_hosts_are_as_many_and_as_large_as_the_inventory_says(read):
     hosts = inventory.hosts_of(kinds)
 
     assert [hosts.name("host", row) for row in range(3)] == ["old-1", "old-2", "kind2-1"]
-    assert hosts.capacity_of("vcpus").tolist() == [4000, 4000, 500]
-    assert hosts.capacity_of("memory_mb").tolist() == [8000, 8000, 2500]
+    assert hosts.capacity_of("VCPU").tolist() == [4000, 4000, 500]
+    assert hosts.capacity_of("MEMORY_MB").tolist() == [8000, 8000, 2500]
     assert len(set(hosts.ids.tolist())) == 3
 
 
@@ -33,8 +33,8 @@ def test_hosts_may_be_overcommitted_and_have_disks_and_zones(read):
         read(HOST | {"cpu_ratio": 4.0, "disk": 100, "disk_ratio": 0.5, "zone": "north"})
     )
 
-    assert hosts.capacity_of("vcpus").tolist() == [16_000]
-    assert hosts.capacity_of("disk_gb").tolist() == [50_000]
+    assert hosts.capacity_of("VCPU").tolist() == [16_000]
+    assert hosts.capacity_of("DISK_GB").tolist() == [50_000]
     assert hosts.name("zone", 0) == "north"
 
 
