@@ -22,6 +22,7 @@ from roost.conductor.cell.liveness import HostTimeouts, LivenessReporter
 from roost.conductor.cell.manager import CellConductorManager
 from roost.conductor.cell.move_claims import MoveClaims
 from roost.conductor.cell.operation_outcomes import OperationOutcomes
+from roost.conductor.cell.report_parts import ReportParts
 from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.server_moves import ServerMoves
@@ -75,6 +76,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         outcomes=outcomes,
         moves=moves,
         filterings=filterings,
+        report_parts=(report_parts := ReportParts(scheduler)),
     )
     group = load_group(conf, binary=NAME)
     patience = HostTimeouts.of(down_time=conf.service_down_time)
@@ -105,6 +107,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         periodics=[
             Periodic(patience.own_interval, heartbeat, "heartbeat"),
             *_looking(conf, liveness_reporter),
+            Periodic(lambda: conf.service_report_interval, report_parts.ask, "read parts"),
             Periodic(lambda: conf.conductor.sweep_interval, sweeper.sweep, "sweeper"),
         ],
         closing=[group, scheduler_bus, bus, database],
@@ -152,6 +155,7 @@ def _manager(
     outcomes: OperationOutcomes,
     moves: ServerMoves,
     filterings: HostSecurityGroups,
+    report_parts: ReportParts,
 ) -> CellConductorManager:
     known = networks.parse(conf.network.local_networks)
     return CellConductorManager(
@@ -163,6 +167,7 @@ def _manager(
         moves=moves,
         interfaces=Interfaces(database, known),
         filterings=filterings,
+        report_parts=report_parts,
         lease_seconds=conf.conductor.task_lease_seconds,
     )
 

@@ -24,6 +24,7 @@ from roost.servicegroup.driver import ListeningTime
 
 NAME = "roost-scheduler"
 FORGET_INTERVAL: Final = 3600.0  # seconds between two purges of groups deleted long ago
+NOTE_INTERVAL: Final = 60.0  # seconds between two notes which parts of reports this one reads
 EXPIRY_INTERVAL: Final = 10.0  # seconds between two searches for unconfirmed claims
 FED: Final = 15.0  # seconds without a message, its own echo included, after which it polls again
 SEND_PAUSE: Final = 0.02  # seconds between two messages of changes: those of meanwhile are merged
@@ -76,6 +77,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         periodics=[
             Periodic(lambda: EXPIRY_INTERVAL, manager.expire_claims, "expiry"),
             Periodic(FORGET_INTERVAL, manager.forget_deleted, "deleted groups"),
+            Periodic(NOTE_INTERVAL, manager.note_read_parts, "read parts"),
             Periodic(silence.gap / 3, cells.consumer_state.call, "echo"),
             Periodic(LISTEN, listen, "listening"),
             Periodic(GREETING_INTERVAL, feeder.greet, "greeting"),

@@ -22,6 +22,7 @@ from roost.objects import (
     PciAllocation,
     PciPool,
     ResourceInventory,
+    report_parts,
 )
 from roost.objects.allocations import Allocations, of_host, plus
 from roost.objects.topology import sizes_of
@@ -269,12 +270,19 @@ def compose(
     enabled: bool,
     enabled_version: int,
     reported_at: datetime.datetime,
+    read_parts: Collection[str] | None,
 ) -> HostReport:
     """Return the report of a host that is up.
 
     :param able: traits for the capabilities of its driver, beside those of the node
+    :param read_parts: what schedulers read of the parts that may be left out; None: not known
     """
     used = total(contents.shares.values())
+    parts = {
+        report_parts.CAPABILITIES: dict(has.capabilities),
+        report_parts.LABELS: sorted({*settings.labels, *has.labels}),
+        report_parts.METRICS: dict(metrics),
+    }
     return HostReport.of(
         host=settings.host,
         node=has.node,
@@ -284,11 +292,9 @@ def compose(
         enabled_version=enabled_version,
         up=True,
         host_ip=settings.host_ip,
-        labels=sorted({*settings.labels, *has.labels}),
         traits=sorted({*has.traits, *able}),
         inventories=[*_inventories(has, settings, used), *has.inventories],
         providers=list(has.providers),
-        metrics=dict(metrics),
         load_average=list(load.averages) if load else [],
         users=load.users if load else 0,
         io_operations=contents.operations,
@@ -297,6 +303,7 @@ def compose(
         holdings={uuid: _holding(contents.shares[uuid]) for uuid in sorted(contents.built)},
         places=_places({uuid: contents.shares[uuid] for uuid in sorted(contents.built)}),
         reported_at=reported_at,
+        **report_parts.read_of(parts, read_parts),
         **_described(has),
     )
 
@@ -306,7 +313,6 @@ def _described(has: HostResources) -> dict[str, Any]:
         "hypervisor_type": has.hypervisor_type,
         "hypervisor_version": has.hypervisor_version,
         "architectures": list(has.architectures),
-        "capabilities": dict(has.capabilities),
         "numa_cells": list(has.numa_cells),
         "pci_pools": list(has.pci_pools),
         "cpu_info": json.dumps(dict(has.cpu_info), sort_keys=True),

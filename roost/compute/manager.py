@@ -169,6 +169,7 @@ class ComputeManager:
         tracker = self._host.tracker
         tracker.locate(cell_uuid=answer["cell_uuid"])
         tracker.set_enabled(not answer["disabled"], version=answer["disabled_version"])
+        tracker.set_read_parts(answer.get("read_parts"))
 
     def beat(self) -> None:
         """Report liveness to the service group of the cell; call it periodically once started.

@@ -105,6 +105,7 @@ class ResourceTracker:
         self._failed_builds = 0
         self._cell_uuid: str | None = None
         self._enabled = _Enabled(version=0, enabled=True)
+        self._read_parts: frozenset[str] | None = None
         self._filled = False
         self._reported_at = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
@@ -139,6 +140,15 @@ class ResourceTracker:
             if is_news:
                 self._enabled = latest
         if is_news:
+            self._on_change()
+
+    def set_read_parts(self, parts: Collection[str] | None) -> None:
+        """Note which parts of reports schedulers read; None: not known now.
+
+        Until it is known, reports have all parts.
+        """
+        if parts is not None and self._read_parts != frozenset(parts):
+            self._read_parts = frozenset(parts)
             self._on_change()
 
     def fill(self, instances: Iterable[Instance]) -> None:
@@ -290,6 +300,7 @@ class ResourceTracker:
             enabled=latest.enabled,
             enabled_version=latest.version,
             reported_at=reported_at,
+            read_parts=self._read_parts,
         )
 
     def _later(self) -> datetime.datetime:

@@ -52,7 +52,8 @@ class CellConductor(interface.Interface):
         :param state_id: of a host: see :mod:`roost.compute.host_identity`
         :param version: of a host: that of its :mod:`roost.rpc.compute`
         :returns: ``cell_uuid``, ``cell_name``, ``service_uuid``, ``disabled`` and
-            ``disabled_version``: of two reports the higher version of ``disabled`` counts
+            ``disabled_version``: of two reports the higher version of ``disabled`` counts;
+            ``read_parts``: of a host's report, by schedulers; None: not known yet
         :raises roost.exception.Conflict: when the cell knows another daemon of this name
         :raises roost.exception.Forbidden: for a host that claims to be another binary
         :raises roost.exception.Unavailable: while this cell is not mapped

@@ -17,7 +17,7 @@ from roost.objects import (
     SnapshotRange,
 )
 from roost.rpc import interface
-from roost.rpc.access import ROWS
+from roost.rpc.access import NOTHING, ROWS
 
 # Seconds after which a claim ends that no host has confirmed: longer than hosts usually take to
 # receive a build and to report it. A later build gets a new claim, if the host still has capacity.
@@ -250,7 +250,7 @@ class CellScheduler(interface.Interface):
     """
 
     topic = "cell-scheduler"
-    version = "1.2"
+    version = "1.3"
     callers = frozenset({Level.CELL})
 
     @interface.call(since="1.0", added={"beside": "1.1"}, own_cell="request_spec.requested_cell")
@@ -276,6 +276,14 @@ class CellScheduler(interface.Interface):
         instances are repaired. A report older than the last one of its (host, node) is dropped.
 
         :raises roost.exception.Forbidden: when another cell has a host of that name
+        """
+
+    @interface.call(since="1.3", own_cell=NOTHING)
+    def list_read_parts(self, context: RequestContext) -> list[str]:
+        """Return the parts of reports that any scheduler reads; hosts may leave out the others.
+
+        See :mod:`roost.objects.report_parts`. A scheduler with another configuration counts at
+        once, one that has ended for some minutes more.
         """
 
     @interface.call(

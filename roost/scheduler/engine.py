@@ -92,6 +92,13 @@ class Engine:
         """Return an engine with the same plug-ins that shares no state."""
         return type(self)(self._filters, self._weighers, best_of=self._best_of, seed=self._seed)
 
+    @property
+    def reads(self) -> set[str]:
+        """The parts of hosts' reports that the plug-ins read."""
+        weighers = [each.weigher for each in self._weighers if each.multiplier]
+        plug_ins = (*self._filters, *weighers)
+        return {part for each in plug_ins for part in getattr(each, "reads", ())}
+
     def reseed(self, seed: int) -> None:
         """Restart the random numbers, so that decisions are reproducible from here on."""
         self._seed = seed

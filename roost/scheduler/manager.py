@@ -147,6 +147,7 @@ class SchedulerManager:
         self._publish = publish
         self._database = database
         self._clock = clock = clock or database.now
+        self._reads = driver.engine.reads
         self._lifetime = reservation_lifetime
         self._cells = CellUsers(database)
         self._table = HostTable(silence=silence, hearing=hearing, is_fed=is_fed, now=clock)
@@ -164,6 +165,12 @@ class SchedulerManager:
     def expire_claims(self) -> int:
         """Delete expired reserved claims; return how many. Call it periodically."""
         return self._claims.expire(lifetime=self._lifetime)
+
+    def note_read_parts(self) -> None:
+        """Store what this process reads of hosts' reports. Call it periodically."""
+        self._database.write(
+            lambda session: report_rows.note_read_parts(session, self._peers.name, self._reads)
+        )
 
     def forget_deleted(self) -> int:
         """Remove tombstones of server groups and aggregates; return how many. Call it sometimes."""
@@ -202,6 +209,10 @@ class SchedulerManager:
 
     def update_resource_stats(self, context: RequestContext, *, report: HostReport) -> None:
         self._reports.take_in(report, cell_uuid=self._cells.cell_of(context.caller))
+
+    def list_read_parts(self, context: RequestContext) -> list[str]:
+        with self._database.read() as session:
+            return sorted(self._reads | report_rows.list_read_parts(session))
 
     def move_claim(
         self,

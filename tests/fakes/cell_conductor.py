@@ -34,6 +34,7 @@ class FakeCellConductor:
         self.lease_seconds = 30.0
         self.disabled = False
         self.disabled_version = 0
+        self.read_parts = None
         self.filterings = {}  # by network
         self._trouble = collections.defaultdict(list)
 
@@ -51,6 +52,7 @@ class FakeCellConductor:
                 "service_uuid": CELL1,
                 "disabled": self.disabled,
                 "disabled_version": self.disabled_version,
+                "read_parts": self.read_parts,
             }
 
     def begin_build(self, context, *, instance_uuid, host, attempt, selection=None):

@@ -5,7 +5,10 @@ import json
 import pytest
 
 from roost.compute.virt.capabilities import TRAITS
+from roost.db.engine import Database
+from roost.db.scheduler.reports import note_read_parts
 from roost.objects import NUMACell, PciPool
+from tests.builders import a_uuid
 from tests.functional.embedded import embedded_cloud
 from tests.stories.boots import clean_slate  # noqa: F401 - after each of these, too
 from tests.stories.cloud import wait_until
@@ -65,8 +68,8 @@ def boot_on(cloud, host, **values):
 
 def test_a_host_is_known_by_all_that_it_pretends(cloud):
     known, pretended = cloud.hosts()[RICH], PRETENDED[RICH]
-    lists = {"labels", "traits", "cpu_info", "numa_cells", "pci_pools"}
-    for name in pretended.keys() - {*lists, "disk_gb"}:
+    others = {"labels", "traits", "cpu_info", "numa_cells", "pci_pools", "metrics"}
+    for name in pretended.keys() - {*others, "disk_gb"}:
         assert getattr(known, name) == pretended[name], name
     assert known.amount("DISK_GB") == pretended["disk_gb"]
     assert {*known.traits} == {*pretended["traits"], *TRAITS.values()}
@@ -75,6 +78,18 @@ def test_a_host_is_known_by_all_that_it_pretends(cloud):
     assert known.pci_pools == [PciPool.of(**POOL)]
     assert (known.amount("VCPU"), known.amount("PCPU"), known.amount("MEMORY_MB")) == (2, 6, 16384)
     assert known.host_ip == "192.0.2.7"
+
+
+def test_hosts_send_what_some_scheduler_reads_of_their_metrics(cloud):
+    metrics = PRETENDED[RICH]["metrics"]
+    wait_until(lambda: cloud.hosts()[RICH].metrics == {}, "a report without metrics")
+    database = Database(cloud.plan.database_url("scheduler"), connections=1)
+    other = a_uuid()  # a scheduler with other plug-ins
+    database.write(lambda session: note_read_parts(session, other, ["metrics.temperature"]))
+    wait_until(lambda: cloud.hosts()[RICH].metrics == metrics, "a report with them")
+    database.write(lambda session: note_read_parts(session, other, []))
+    wait_until(lambda: cloud.hosts()[RICH].metrics == {}, "a report without them again")
+    database.close()
 
 
 def hypervisor(cloud, host, **more):

@@ -23,6 +23,8 @@ _ALWAYS = {
     "report_service",
     "liveness",
     "update_liveness",
+    "read parts",
+    "list_read_parts",
     "service group",
     "snapshots",
     "update_aggregates",

@@ -34,6 +34,7 @@ ALLOWED = {
     "compute/external_events.py": _ITS_HOST,
     "compute/reconcile.py": _ITS_HOST,
     "conductor/cell/liveness.py": _ITSELF,
+    "conductor/cell/report_parts.py": "asks what all schedulers read of hosts",
     "conductor/super/scheduler_sync.py": "tells schedulers of all aggregates and server groups",
     "rig/embedded.py": _RIG,
     "rig/health.py": _RIG,

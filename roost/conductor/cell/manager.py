@@ -10,6 +10,7 @@ from roost.conductor.cell.delete import Deletion
 from roost.conductor.cell.interfaces import Interfaces
 from roost.conductor.cell.liveness import COMPUTE
 from roost.conductor.cell.operation_outcomes import ObservedGuest, OperationOutcomes
+from roost.conductor.cell.report_parts import ReportParts
 from roost.conductor.cell.reschedule import FailedAttempt, Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.server_moves import ServerMoves, StepReport
@@ -49,6 +50,7 @@ class CellConductorManager:
         moves: ServerMoves,
         interfaces: Interfaces,
         filterings: HostSecurityGroups,
+        report_parts: ReportParts,
         lease_seconds: float,
     ) -> None:
         self._database = database
@@ -59,6 +61,7 @@ class CellConductorManager:
         self._moves = moves
         self._interfaces = interfaces
         self._filterings = filterings
+        self._report_parts = report_parts
         self._lease_seconds = lease_seconds
 
     def report_service(
@@ -102,6 +105,7 @@ class CellConductorManager:
             "service_uuid": service.uuid,
             "disabled": service.disabled,
             "disabled_version": service.disabled_version,
+            "read_parts": self._report_parts.read,
         }
 
     def begin_build(

@@ -134,6 +134,15 @@ cell_users = sa.Table(
     sa.Column("bus_user", sa.String(255), nullable=False, unique=True),
 )
 
+# What each scheduler process reads of hosts' reports: a JSON list of the parts.
+report_readers = sa.Table(
+    "report_readers",
+    metadata,
+    sa.Column("reader", Uuid, primary_key=True),
+    sa.Column("parts", LongText, nullable=False),
+    sa.Column("noted_at", UtcDateTime, nullable=False),
+)
+
 # Change counters by name, with which schedulers check their caches.
 revisions = sa.Table(
     "revisions",

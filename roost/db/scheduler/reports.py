@@ -1,14 +1,15 @@
-"""Reports of hosts: stored, and read back for the API's hypervisors."""
+"""Reports of hosts: stored, and read back for the API's hypervisors; who reads which parts."""
 
 import datetime
 import hashlib
 import json
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from roost import exception
+from roost.db import clock
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.scheduler import models
@@ -150,6 +151,28 @@ def list_page(
         same = (_HOSTS.c.host == last["host"], _HOSTS.c.node > last["node"])
         rows = [*rows, *session.execute(statement.where(*same)).mappings()]
     return [_as_report(row, up=is_up(row)) for row in rows]
+
+
+READER_KEPT: Final = datetime.timedelta(minutes=5)
+_READERS = models.report_readers
+
+
+def note_read_parts(session: Session, reader: str, parts: Iterable[str]) -> None:
+    """Store what a scheduler process reads of reports, and remove those that have ended.
+
+    One counts for ``READER_KEPT`` after its last note: hosts then send too much, not too little.
+    """
+    now = clock.now(session)
+    values = {"parts": _json(sorted(parts)), "noted_at": now}
+    if not insert_once(session, _READERS, {"reader": reader, **values}):
+        session.execute(sa.update(_READERS).where(_READERS.c.reader == reader).values(values))
+    session.execute(sa.delete(_READERS).where(_READERS.c.noted_at < now - READER_KEPT))
+
+
+def list_read_parts(session: Session) -> set[str]:
+    """Return the parts that any scheduler reads."""
+    found = session.scalars(sa.select(_READERS.c.parts))
+    return {part for parts in found for part in json.loads(parts)}
 
 
 _COMPARED = ("description_digest", "enabled")

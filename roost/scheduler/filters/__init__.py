@@ -12,7 +12,7 @@ instances;
 hosts that users or operators request.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -48,6 +48,8 @@ class Filter:
     """Whether a forced request skips it."""
     hints: ClassVar[tuple[str, ...]] = ()
     """The scheduler hints that it reads."""
+    reads: Collection[str] = ()
+    """The parts of hosts' reports that it reads: of :mod:`roost.objects.report_parts`."""
 
     def applies_to(self, request: Request) -> bool:
         """Return whether this filter applies; called once per request."""
@@ -75,6 +77,7 @@ class HostFilter:
     name: ClassVar[str]
     forceable: ClassVar[bool] = True
     hints: ClassVar[tuple[str, ...]] = ()
+    reads: Collection[str] = ()
 
     def applies_to(self, request: Request) -> bool:
         """Return whether this filter applies; called once per request."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from roost.objects import report_parts
 from roost.scheduler import host_values
 from roost.scheduler.columns import Columns, Mask
 from roost.scheduler.filters import Filter, Refusal
@@ -40,6 +41,7 @@ class JsonFilter(Filter):
     name = "json"
     hints = (_HINT,)
     by_usage = True
+    reads = (report_parts.CAPABILITIES,)
 
     def applies_to(self, request: Request) -> bool:
         return _HINT in request.spec.hints

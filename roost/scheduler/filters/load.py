@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from roost.objects.report_parts import metric
 from roost.scheduler.columns import Columns, Floats, Ints, Membership
 from roost.scheduler.filters import Filter, Miss, Refusal, RequirementsFilter
 from roost.scheduler.request import Request
@@ -98,6 +99,7 @@ class MetricsFilter(RequirementsFilter):
 
     def __init__(self, names: Collection[str] = ()) -> None:
         self._names = sorted(names)
+        self.reads = [metric(each) for each in self._names]
 
     @classmethod
     def from_options(cls, options: Any) -> Self:

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from roost.objects.report_parts import LABELS
 from roost.objects.request import HOST, ZONE
 from roost.scheduler.columns import Columns, Mask
 from roost.scheduler.filters import Refusal, RequirementsFilter
@@ -18,6 +19,7 @@ class LocalityFilter(RequirementsFilter):
     """Allows only hosts with every label that the request requires."""
 
     name = "locality"
+    reads = (LABELS,)
 
     def applies_to(self, request: Request) -> bool:
         return any(each.hard for each in request.spec.locality)

@@ -6,7 +6,7 @@ metrics, ``locality.py`` and ``server_groups.py`` its nearness. ``[scheduler] we
 ``ranking.py`` adds them up. Weighers keep no state and do no I/O, as filters.
 """
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from typing import ClassVar, NamedTuple
 
 from roost.scheduler.columns import Columns, Floats, Membership
@@ -24,6 +24,8 @@ class Weigher:
     name: ClassVar[str]
     by_usage: ClassVar[bool] = False
     """Whether a host's weight depends on the instances there."""
+    reads: Collection[str] = ()
+    """The parts of hosts' reports that it reads, as :attr:`Filter.reads`."""
 
     def applies_to(self, request: Request) -> bool:
         """Return whether this weigher applies; called once per request."""

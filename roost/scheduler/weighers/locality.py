@@ -4,6 +4,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from roost.objects.report_parts import LABELS
 from roost.scheduler.columns import Columns, Floats
 from roost.scheduler.filters import ASK_AGAIN
 from roost.scheduler.filters.locality import choices_of
@@ -15,6 +16,7 @@ class LocalityWeigher(Weigher):
     """Prefers hosts with many of the labels that the request prefers."""
 
     name = "locality"
+    reads = (LABELS,)
 
     def applies_to(self, request: Request) -> bool:
         return any(not each.hard for each in request.spec.locality)

@@ -6,6 +6,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from roost import exception
+from roost.objects.report_parts import metric
 from roost.scheduler.columns import Columns, Floats
 from roost.scheduler.request import Request
 from roost.scheduler.weighers import Weigher
@@ -24,6 +25,7 @@ class MetricsWeigher(Weigher):
 
     def __init__(self, ratios: Mapping[str, float] | None = None, *, required: bool = True) -> None:
         self._ratios = dict(ratios or {})
+        self.reads = [metric(each) for each in self._ratios]
         self._required = required
 
     @classmethod

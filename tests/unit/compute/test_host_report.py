@@ -34,12 +34,13 @@ class Silent:
         return RICH
 
 
-def report(driver, **settings):
+def report(driver, read=None, **settings):
     tracker = ResourceTracker(
         driver, settings=dataclasses.replace(SETTINGS, **settings), on_change=lambda: None
     )
     tracker.locate(cell_uuid=CELL1)
     tracker.fill([])
+    tracker.set_read_parts(read)
     return tracker.report()
 
 
@@ -74,6 +75,22 @@ def test_labels_of_operator_and_driver_come_together(driver):
 
 def test_what_the_driver_measures_is_reported(driver):
     assert report(driver).metrics == {"load": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("read", "labels", "metrics"),
+    [
+        ({"labels"}, ["pool1", "rack7"], {}),
+        ({"metrics.load", "metrics.heat"}, [], {"load": 0.5}),
+        ({"metrics"}, [], {"load": 0.5, "cpu": 1.0}),
+    ],
+)
+def test_what_no_scheduler_reads_is_left_out(driver, read, labels, metrics):
+    driver._metrics = {"load": 0.5, "cpu": 1.0}
+    found = report(driver, read)
+    assert (found.labels, found.metrics, found.capabilities) == (labels, metrics, {})
+    everything = report(driver)
+    assert (everything.metrics, everything.capabilities) == (driver._metrics, RICH.capabilities)
 
 
 def test_how_busy_the_node_is_is_reported(driver, tmp_path):

@@ -72,6 +72,19 @@ def test_an_answer_from_before_the_operators_word_does_not_undo_it(rig):
     assert (report.enabled, report.enabled_version) == (False, 2)
 
 
+def test_a_heartbeat_brings_what_schedulers_read_of_reports(rig):
+    rig.virt._metrics = {"heat": 21.5, "load": 0.5}
+    manager = rig.manager()
+    manager.start()
+    assert rig.tracker.report().metrics == {"heat": 21.5, "load": 0.5}
+    for parts, found in ((["metrics.heat"], {"heat": 21.5}), (None, {"heat": 21.5}), ([], {})):
+        before = rig.reporter.changes
+        rig.conductor.read_parts = parts
+        manager.heartbeat()
+        assert rig.tracker.report().metrics == found
+        assert (rig.reporter.changes > before) is (parts is not None)
+
+
 def test_a_host_that_has_started_is_a_living_daemon_of_its_cell(rig):
     manager = rig.manager()
     manager.beat()

@@ -2,7 +2,7 @@
 
 import random
 
-from roost.objects import Locality, ResourceInventory, ResourceProvider
+from roost.objects import Locality, ResourceInventory, ResourceProvider, report_parts
 from tests.builders import (
     CELL1,
     CELL2,
@@ -63,7 +63,12 @@ HINTS = {
     "same_host": [["i1"], ["i1", "i2"], ["elsewhere"]],
     "different_host": [["i1"], ["elsewhere"]],
     "build_near_host_ip": [["10.0.0.7"], ["near"]],
-    "query": [['[">=", "$free_ram_mb", 4]'], ['["=", "$hypervisor_type", "QEMU"]'], ["[oops"]],
+    "query": [
+        ['[">=", "$free_ram_mb", 4]'],
+        ['["=", "$hypervisor_type", "QEMU"]'],
+        ['["=", "$capabilities.nic", "fast"]'],
+        ["[oops"],
+    ],
 }
 POLICIES = ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity")
 TOPOLOGIES = (None, ([a_numa_cell()], [a_pci_pool()]), ([a_numa_cell(0), a_numa_cell(1)], []))
@@ -81,6 +86,7 @@ PROVIDERS = (
     ],
 )
 SIZES = ("vcpus", "pcpus", "memory_mb", "disk_gb")
+PARTS = (report_parts.CAPABILITIES, report_parts.LABELS, report_parts.METRICS)
 
 
 class Chance(random.Random):
@@ -102,19 +108,20 @@ class Chance(random.Random):
         return {name: self.randrange(5) for name in SIZES}
 
 
-def some_hosts(seed):
+def some_hosts(seed, read=None):
+    """Hosts of a seed; ``read`` are the parts of their reports that they do not leave out."""
     chance = Chance(seed)
     names = chance.some(NAMES) or NAMES[:1]
     aggregates = [
         an_aggregate(*chance.some(NAMES), **chance.some_of(METADATA))
         for _ in range(chance.randrange(4))
     ]
-    return hosts_of(*(_row(chance, name) for name in names), aggregates=aggregates)
+    rows = [a_row(name, **_values(chance, read)) for name in names]
+    return hosts_of(*rows, aggregates=aggregates)
 
 
-def _row(chance, name):
-    return a_row(
-        name,
+def _values(chance, read):
+    values = dict(
         **{size: chance.randrange(10) for size in SIZES},
         used={**chance.sizes(), "instances": chance.randrange(5)},
         cell_uuid=chance.choice([CELL1, CELL2]),
@@ -133,6 +140,8 @@ def _row(chance, name):
         topology=chance.choice(TOPOLOGIES),
         providers=chance.choice(PROVIDERS),
     )
+    parts = {part: values.pop(part) for part in PARTS}
+    return {**values, **report_parts.read_of(parts, read)}
 
 
 def some_request(seed, hosts):

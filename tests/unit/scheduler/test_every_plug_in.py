@@ -173,6 +173,26 @@ def test_usage_makes_no_difference_to_who_does_not_say_so(each):
         assert np.array_equal(after, before)
 
 
+def differs(each, read):
+    """Whether an answer differs when hosts report only these parts."""
+
+    def answers(hosts, request):
+        if isinstance(each, HostFilter):
+            return [each.why_not(request, hosts.one(row)) for row in range(len(hosts))]
+        return answer(each, request, hosts).tolist()
+
+    return any(
+        answers(random_requests.some_hosts(seed // 8, read), request) != answers(hosts, request)
+        for hosts, request, seed in asked(each)
+    )
+
+
+@of_each(*ALL_FILTERS, *WEIGHERS)
+def test_what_hosts_leave_out_makes_no_difference_to_who_does_not_read_it(each):
+    assert not differs(each, read=each.reads)
+    assert differs(each, read=()) == bool(each.reads)
+
+
 @of_each(*WEIGHERS)
 def test_weights_are_between_minus_one_and_one(each):
     for every, request, _ in asked(each):

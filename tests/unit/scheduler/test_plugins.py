@@ -17,6 +17,18 @@ def test_the_default_options_make_a_driver():
     assert plugins.load_driver(options())
 
 
+def test_what_is_read_of_reports_is_what_the_plug_ins_in_force_read():
+    def reads(**values):
+        known = options(metrics_weights=["heat", "net=2"], **values)
+        return plugins.load_driver(known).engine.reads
+
+    measured = {"metrics.heat", "metrics.net"}
+    assert reads() == {"capabilities", "labels"}
+    assert reads(filters=["ram"], weighers=["metrics=0"]) == set()
+    assert reads(filters=["ram"], weighers=["metrics=-1"]) == measured
+    assert reads(filters=["metrics", "json"], weighers=["ram"]) == {"capabilities", *measured}
+
+
 @pytest.mark.parametrize("more", [(), ("json",)])
 def test_a_query_is_heeded_or_refused(more):
     known = options(filters=["enabled", *more])

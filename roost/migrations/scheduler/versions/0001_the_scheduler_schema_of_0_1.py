@@ -89,6 +89,14 @@ def upgrade() -> None:
     )
     op.create_index("ix_removed_hosts_removed_at", "removed_hosts", ["removed_at"], unique=False)
     op.create_table(
+        "report_readers",
+        sa.Column("reader", UUID, nullable=False),
+        sa.Column("parts", LONG_TEXT, nullable=False),
+        sa.Column("noted_at", TIME, nullable=False),
+        sa.PrimaryKeyConstraint("reader"),
+        **TABLE,
+    )
+    op.create_table(
         "revisions",
         sa.Column("name", sa.String(length=64), nullable=False),
         sa.Column("number", sa.BigInteger(), nullable=False),

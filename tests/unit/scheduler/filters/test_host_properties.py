@@ -71,6 +71,9 @@ def test_aggregates_may_keep_hosts_for_those_who_require_a_trait():
     assert refused(each, windows, *rows, aggregates=[licensed]) == {}
 
 
+UNREPORTED = ("sriov", "cpu_info:features", "unheard_of")
+
+
 @pytest.mark.parametrize(
     ("name", "wanted", "passing"),
     [
@@ -99,7 +102,8 @@ def test_capabilities_are_what_hosts_report_and_what_is_known_of_them(name, want
     request = with_specs(**{f"capabilities:{name}": wanted})
     found = refused(ComputeCapabilitiesFilter(), request, *rows)
     assert sorted({"big", "small"} - set(found)) == passing
-    assert set(found.values()) <= {f"{name} is not {wanted}"}
+    assert set(found.values()) <= {f"{name} is not {wanted}", f"does not report {name}"}
+    assert (found.get("small") == f"does not report {name}") is (name in UNREPORTED)
 
 
 @pytest.mark.parametrize(
