@@ -144,7 +144,7 @@ def _manager(
     state: HostIdentity,
 ) -> ComputeManager:
     virt = compute_host.load_virt(conf)
-    collectors = Collectors.from_conf(conf, node=virt.resources().node)
+    collectors = Collectors.from_conf(conf, node=virt.resources().node, driver=virt)
     tracker = ResourceTracker(
         virt,
         settings=HostSettings.from_conf(conf),

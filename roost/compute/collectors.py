@@ -1,8 +1,8 @@
-"""Collectors: plug-ins that say what a host has beside what its hypervisor reports.
+"""Collectors: what a host has beside what its driver describes, and what of that changes.
 
-A collector is an entry point of ``roost.collectors``. It is asked again and again, each in a thread
-of its own, so one that hangs or fails affects no other, and what it said last stays. What it says
-goes to the schedulers with the host's next report.
+A collector is an entry point of ``roost.collectors``, or offered by the driver. It is asked again
+and again, each in a thread of its own, so one that hangs or fails affects no other, and what it
+said last stays. What it says goes to the schedulers with the host's next report.
 """
 
 import dataclasses
@@ -11,18 +11,19 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent import futures
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Protocol, Self, runtime_checkable
 
 from oslo_config import cfg
 
 from roost import concurrency, exception, plugins
 from roost.compute.virt.driver import HostResources
-from roost.objects import ResourceInventory, ResourceProvider
+from roost.objects import PciPool, ResourceInventory, ResourceProvider
 from roost.objects.inventory import complaint_about, orphans_among
 
 LOG = logging.getLogger(__name__)
 GROUP: Final = "roost.collectors"
 _PATIENCE: Final = 10.0  # seconds for one answer
+_REPLACED: Final = ("disk_gb", "pci_pools")
 _FRESH: Final = 3  # intervals after which a measurement is too old to be reported
 
 
@@ -31,7 +32,8 @@ class Collected:
     """What a collector has found: the same terms as in a HostReport.
 
     ``inventories`` and ``traits`` are those of the host as a whole, ``providers`` its parts.
-    ``additions`` are more of them for parts that others announce, by their names.
+    ``additions`` are more of them for parts that others announce, by their names. Only drivers say
+    ``disk_gb`` and ``pci_pools``, which replace those that they described before; None: they stay.
     """
 
     inventories: tuple[ResourceInventory, ...] = ()
@@ -40,10 +42,12 @@ class Collected:
     metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
     providers: tuple[ResourceProvider, ...] = ()
     additions: tuple[ResourceProvider, ...] = ()
+    disk_gb: int | None = None
+    pci_pools: tuple[PciPool, ...] | None = None
 
 
 class HostCollector(Protocol):
-    """Finds out something about a host.
+    """Finds out something about a host. An entry point names the class.
 
     :ivar interval: seconds from one answer to the next question
     """
@@ -64,10 +68,32 @@ class HostCollector(Protocol):
         """
 
 
+@dataclasses.dataclass
+class DriverCollector:
+    """A collector that a driver offers; see :class:`HostCollector`."""
+
+    collect: Callable[[], Collected]
+    interval: float
+
+
+@runtime_checkable
+class OffersCollectors(Protocol):
+    """A driver with collectors of what changes, or takes time to find out.
+
+    Its ``resources()`` answers at once.
+    """
+
+    def collectors(self) -> dict[str, DriverCollector]:
+        """Return them by name."""
+
+
+AnyCollector = HostCollector | DriverCollector
+
+
 class _Asked:
     """A collector with its last answer."""
 
-    def __init__(self, name: str, collector: HostCollector, clock: Callable[[], float]) -> None:
+    def __init__(self, name: str, collector: AnyCollector, clock: Callable[[], float]) -> None:
         self.name = name
         self.collector = collector
         self.answer = Collected()
@@ -76,7 +102,10 @@ class _Asked:
         self._running: futures.Future[Collected] | None = None
 
     def ask(self) -> bool:
-        """Ask it, unless it has not answered the last time; return whether the answer is new."""
+        """Ask it, unless it has not answered the last time; return whether the answer is news.
+
+        Metrics are no news: they go with the next report.
+        """
         if self._running is None:
             self._running = concurrency.abandonable(
                 self.collector.collect, name=f"roost-collector-{self.name}"
@@ -95,7 +124,7 @@ class _Asked:
         else:
             before, self.answer, self._answered_at = self.answer, found, self._clock()
             self._running = None
-            return found != before
+            return dataclasses.replace(found, metrics=before.metrics) != before
         self._running = None
         return False
 
@@ -110,18 +139,18 @@ class Collectors:
     """The collectors of a host, by name; thread-safe, if each is asked by one thread at a time."""
 
     def __init__(
-        self, by_name: Mapping[str, HostCollector], *, clock: Callable[[], float] = time.monotonic
+        self, by_name: Mapping[str, AnyCollector], *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._asked = {name: _Asked(name, one, clock) for name, one in by_name.items()}
         self._orphans: set[str] = set()
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts, *, node: str) -> Self:
-        """Load those that ``[compute] collectors`` names.
+    def from_conf(cls, conf: cfg.ConfigOpts, *, node: str, driver: object = None) -> Self:
+        """Load those that ``[compute] collectors`` names, and add those of the driver.
 
         :raises roost.exception.Invalid: when one does not exist, or cannot work
         """
-        found = {}
+        found: dict[str, AnyCollector] = dict(offered_by(driver))
         for name in conf.compute.collectors:
             plugin = plugins.find(GROUP, name, option="[compute] collectors")
             found[name] = plugin.from_conf(conf, node=node)
@@ -142,10 +171,17 @@ class Collectors:
         so it is with two providers of one name. Additions to parts count least.
         """
         answers = [one.answer for one in self._asked.values()]
+        replaced = {
+            name: value
+            for each in answers
+            for name in _REPLACED
+            if (value := getattr(each, name)) is not None
+        }
         both = [*has.inventories, *(one for each in answers for one in each.inventories)]
         parts = [*has.providers, *(one for each in answers for one in each.providers)]
         return dataclasses.replace(
             has,
+            **replaced,
             inventories=tuple({one.resource_class: one for one in both}.values()),
             providers=self._connected({one.name: _completed(one, answers) for one in parts}),
             traits=(*has.traits, *(trait for each in answers for trait in each.traits)),
@@ -186,6 +222,13 @@ def _completed(part: ResourceProvider, answers: Iterable[Collected]) -> Resource
     return ResourceProvider.of(**{**part.values(), **values})
 
 
+def offered_by(driver: object) -> dict[str, DriverCollector]:
+    """Return the collectors of a driver, by names that no entry point has."""
+    if not isinstance(driver, OffersCollectors):
+        return {}
+    return {f"driver.{name}": one for name, one in driver.collectors().items()}
+
+
 def _check(found: Any) -> None:
     """Make sure that an answer may go to the schedulers.
 
@@ -193,6 +236,8 @@ def _check(found: Any) -> None:
     """
     if not isinstance(found, Collected):
         raise exception.Invalid(f"it answered {type(found).__name__}, not Collected")
+    if found.disk_gb is not None and found.disk_gb < 0:
+        raise exception.Invalid("the size of the disk is negative")
     complaint = complaint_about(found.inventories, found.traits, found.providers)
     for one in found.additions:
         complaint = complaint or complaint_about(one.inventories, one.traits)

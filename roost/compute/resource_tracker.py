@@ -26,7 +26,6 @@ import collections
 import datetime
 import enum
 import logging
-import math
 import threading
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
@@ -48,7 +47,6 @@ from roost.compute.virt.driver import (
     GuestPlacement,
     HostResources,
     Load,
-    MeasuresHost,
     ReportsLoad,
     VirtDriver,
 )
@@ -294,7 +292,7 @@ class ResourceTracker:
             settings=self._settings,
             has=self.resources(),
             able=traits_of(self._driver),
-            metrics={**self._metrics(), **self.collectors.metrics()},
+            metrics=self.collectors.metrics(),
             load=self._load(),
             cell_uuid=self._cell_uuid,
             enabled=latest.enabled,
@@ -319,17 +317,6 @@ class ResourceTracker:
                 operations=self._operations.total(),
                 failed_builds=self._failed_builds,
             )
-
-    def _metrics(self) -> dict[str, float]:
-        """Return the driver's metrics; a failing driver must not prevent the report."""
-        if not isinstance(self._driver, MeasuresHost):
-            return {}
-        try:
-            found = self._driver.metrics()
-        except Exception:
-            LOG.exception("the metrics of this host cannot be read")
-            return {}
-        return {name: value for name, value in found.items() if math.isfinite(value)}
 
     def _load(self) -> Load | None:
         """Return the load of the node; a failing driver must not prevent the report."""

@@ -39,8 +39,8 @@ OPTIONS = [
         item_type=types.String(choices=["cpu.virt_driver"]),
         help="Metrics that hosts of libvirt measure, for the filter and the weigher metrics."
         " cpu.virt_driver: cpu.percent, and cpu.user, cpu.kernel, cpu.idle and cpu.iowait, each as"
-        " .percent (0 to 100, since the report before) and .time (ns); cpu.frequency (MHz). Set it"
-        " where [scheduler] metrics_weights names any of them.",
+        " .percent (0 to 100, since the measurement before) and .time (ns); cpu.frequency (MHz)."
+        " Set it where [scheduler] metrics_weights names any of them.",
     ),
     cfg.FloatOpt("cpu_allocation_ratio", default=4.0, min=0.01, help="Virtual CPUs per real one."),
     cfg.FloatOpt("ram_allocation_ratio", default=1.0, min=0.01, help="Overcommit of memory."),

@@ -16,6 +16,7 @@ import time
 import sqlalchemy as sa
 
 from roost import conf, states
+from roost.compute.collectors import Collected, Collectors, DriverCollector, offered_by
 from roost.compute.host_report import Amounts, HostSettings
 from roost.compute.resource_tracker import ResourceTracker
 from roost.compute.virt.driver import HostResources
@@ -87,14 +88,23 @@ class Machine:
     def resources(self):
         return self._resources
 
-    def metrics(self):
-        return {name: random.random() * 100 for name in METRICS}
+    def collectors(self):
+        return {"cpu": DriverCollector(self._measure, 30.0)}
+
+    def _measure(self):
+        return Collected(metrics={name: random.random() * 100 for name in METRICS})
 
 
 def host(number):
     name = f"h{number:06}"
     settings = HostSettings(name, "nova", Amounts(0, 512, 0), Amounts(4.0, 1.0, 1.0))
-    tracker = ResourceTracker(Machine(name), settings=settings, on_change=lambda: None)
+    machine = Machine(name)
+    tracker = ResourceTracker(
+        machine,
+        settings=settings,
+        on_change=lambda: None,
+        collectors=Collectors(offered_by(machine)),
+    )
     tracker.locate(cell_uuid=CELL1)
     flavor, done = a_flavor(vcpus=4, memory_mb=8192), {"task_state": None, "host": name}
     tracker.fill(an_instance(flavor=flavor, vm_state=states.ACTIVE, **done) for _ in range(SERVERS))
@@ -109,17 +119,17 @@ def size(report):
 def measure(case, hosts, manager, database, *, read, rounds):
     for tracker in hosts:
         tracker.set_read_parts(read)
-        for _ in range(WARM_UP):
-            manager.update_resource_stats(admin_context(), report=tracker.report())
-    before, bytes_sent = described(database), 0
-    cpu, began = time.process_time(), time.monotonic()
-    for _ in range(rounds):
-        for tracker in hosts:
-            report = tracker.report()
-            bytes_sent += size(report)
-            manager.update_resource_stats(admin_context(), report=report)
-    cpu, took = time.process_time() - cpu, time.monotonic() - began
-    count = rounds * len(hosts)
+        manager.update_resource_stats(admin_context(), report=tracker.report())
+    before, count = described(database), rounds * len(hosts)
+    bytes_sent, cpu, took = 0, 0.0, 0.0
+    for tracker in hosts * rounds:
+        tracker.ask_collectors(tracker.collectors.intervals())
+        report = tracker.report()
+        bytes_sent += size(report)
+        used, began = time.process_time(), time.monotonic()
+        manager.update_resource_stats(admin_context(), report=report)
+        cpu += time.process_time() - used
+        took += time.monotonic() - began
     return {
         "schedulers read": case,
         "bytes per report": round(bytes_sent / count),
@@ -143,6 +153,9 @@ def main():
     with with_database.database_of(asked.db) as url:
         database = Database(url)
         models.metadata.create_all(database.engine)
+        manager = SchedulerManager(database, driver=plugins.load_driver(conf.of({}).scheduler))
+        for tracker in hosts * WARM_UP:
+            manager.update_resource_stats(admin_context(), report=tracker.report())
         for case, options in {"everything": None, **CASES}.items():
             known = conf.of({"scheduler": options or {}}).scheduler
             driver = plugins.load_driver(known)

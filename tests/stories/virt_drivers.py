@@ -13,6 +13,7 @@ import socket
 import pytest
 
 from roost import exception
+from roost.compute.collectors import Collectors, OffersCollectors, offered_by
 from roost.compute.virt.driver import (
     AttachesInterfaces,
     CrashesGuests,
@@ -20,7 +21,6 @@ from roost.compute.virt.driver import (
     GuestPlacement,
     KeepsConsoles,
     MeasuresGuests,
-    MeasuresHost,
     PausesGuests,
     ReportsLoad,
     RescuesGuests,
@@ -91,8 +91,18 @@ def test_a_node_has_a_name_and_something_to_give(driver):
 
 
 def test_what_a_node_measures_are_numbers_by_name(able):
-    assert (found := able(MeasuresHost).metrics())
+    asked = able(OffersCollectors).collectors().values()
+    found = {name: value for each in asked for name, value in each.collect().metrics.items()}
+    assert found
     assert all(isinstance(value, int | float) for value in found.values())
+
+
+def test_what_collectors_of_a_driver_say_at_first_is_what_it_describes(able):
+    driver = able(OffersCollectors)
+    collectors, has = Collectors(offered_by(driver)), driver.resources()
+    for name in collectors.intervals():
+        collectors.ask(name)
+    assert collectors.added_to(has) == has
 
 
 def test_how_busy_a_node_is_are_averages_and_users(able):

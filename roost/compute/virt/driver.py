@@ -446,14 +446,6 @@ class WatchesSteps(Protocol):
 
 
 @runtime_checkable
-class MeasuresHost(Protocol):
-    """A driver that measures its node, for the scheduler's weighers."""
-
-    def metrics(self) -> dict[str, float]:
-        """Return the latest metrics by name."""
-
-
-@runtime_checkable
 class ReportsLoad(Protocol):
     """A driver that reports the load of its node; see ``of_this_machine`` in ``driver.py``."""
 

@@ -1,5 +1,6 @@
 """Collectors: what a host has beside what its hypervisor reports, and collectors that misbehave."""
 
+import dataclasses
 import math
 import threading
 
@@ -7,9 +8,9 @@ import pytest
 
 from roost import conf, exception
 from roost.compute import collectors as module
-from roost.compute.collectors import Collected, Collectors
+from roost.compute.collectors import Collected, Collectors, DriverCollector, offered_by
 from roost.objects import ResourceInventory
-from tests.builders import a_provider, an_inventory
+from tests.builders import a_pci_pool, a_provider, an_inventory
 from tests.unit.compute.conftest import RESOURCES
 
 FPGA = ResourceInventory.of(resource_class="CUSTOM_FPGA", total=4, max_unit=4)
@@ -62,6 +63,55 @@ def test_what_a_collector_finds_the_host_has(asked):
 
 def test_the_same_answer_again_is_no_news(asked):
     assert not asked.ask("mine")
+
+
+def test_metrics_are_no_news_but_stay_current(asked, collector):
+    collector.answer = lambda: dataclasses.replace(FOUND, metrics={"heat": 22.0})
+    assert not asked.ask("mine")
+    assert asked.metrics() == {"heat": 22.0}
+    collector.answer = lambda: dataclasses.replace(FOUND, labels=("rack8",))
+    assert asked.ask("mine")
+
+
+class Driver:
+    """A driver with collectors of what changes."""
+
+    disk_gb, pools = 50, (a_pci_pool(),)
+
+    def collectors(self):
+        return {
+            "disk": DriverCollector(lambda: Collected(disk_gb=self.disk_gb), 60.0),
+            "pci": DriverCollector(lambda: Collected(pci_pools=self.pools), 60.0),
+        }
+
+
+def test_what_a_driver_finds_later_replaces_what_it_described():
+    driver, options = Driver(), conf.of({"compute": {"collectors": []}})
+    collectors = Collectors.from_conf(options, node="n1", driver=driver)
+    assert list(collectors.intervals()) == ["driver.disk", "driver.pci"]
+    assert collectors.ask("driver.disk")
+    has = collectors.added_to(RESOURCES)
+    assert has == dataclasses.replace(RESOURCES, disk_gb=50)
+    assert collectors.ask("driver.pci")
+    driver.disk_gb, driver.pools = -1, ()
+    assert not collectors.ask("driver.disk")
+    assert collectors.ask("driver.pci")
+    assert collectors.added_to(RESOURCES) == has
+
+
+def test_a_part_of_a_driver_that_hangs_stops_neither_the_others_nor_the_report(monkeypatch):
+    monkeypatch.setattr(module, "_PATIENCE", 0.05)
+    go_on, driver = threading.Event(), Driver()
+    offered = offered_by(driver)
+    collectors = Collectors(offered)
+    for name in offered:
+        assert collectors.ask(name)
+    offered["driver.disk"].collect = lambda: go_on.wait(10) and Collected()
+    driver.pools = ()
+    assert [collectors.ask(name) for name in offered] == [False, True]
+    has = collectors.added_to(RESOURCES)
+    assert (has.disk_gb, has.pci_pools) == (50, ())
+    go_on.set()
 
 
 @pytest.mark.parametrize(

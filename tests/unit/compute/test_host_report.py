@@ -2,11 +2,11 @@
 
 import dataclasses
 import datetime
-import math
 
 import pytest
 
 from roost import conf
+from roost.compute.collectors import Collectors, DriverCollector, offered_by
 from roost.compute.host_report import HostSettings
 from roost.compute.resource_tracker import ResourceTracker
 from roost.compute.virt.driver import Load
@@ -35,9 +35,14 @@ class Silent:
 
 
 def report(driver, read=None, **settings):
+    collectors = Collectors(offered_by(driver))
     tracker = ResourceTracker(
-        driver, settings=dataclasses.replace(SETTINGS, **settings), on_change=lambda: None
+        driver,
+        settings=dataclasses.replace(SETTINGS, **settings),
+        collectors=collectors,
+        on_change=lambda: None,
     )
+    tracker.ask_collectors(collectors.intervals())
     tracker.locate(cell_uuid=CELL1)
     tracker.fill([])
     tracker.set_read_parts(read)
@@ -111,18 +116,13 @@ def test_a_driver_that_cannot_tell_how_busy_its_node_is_does_not_silence_it(driv
     assert report(Silent()).load_average == []
 
 
-def test_what_is_no_number_is_left_out(driver):
-    driver._metrics = {"load": 0.5, "heat": math.nan, "noise": math.inf}
-    assert report(driver).metrics == {"load": 0.5}
-
-
 def test_a_measurement_that_fails_does_not_silence_the_host(driver, caplog):
     def fail():
         raise OSError("the sensor is gone")
 
-    driver.metrics = fail
+    driver.collectors = lambda: {"metrics": DriverCollector(fail, 30.0)}
     assert report(driver).metrics == {}
-    assert "the metrics of this host cannot be read" in caplog.text
+    assert "the collector driver.metrics failed" in caplog.text
 
 
 def test_address_and_labels_come_from_the_options():

@@ -8,6 +8,7 @@ import pytest
 
 from roost import exception, states
 from roost.compute.build import build_flow
+from roost.compute.collectors import Collectors, offered_by
 from roost.compute.network.local import LocalNetworkDriver
 from roost.objects import Operation
 from roost.operations.kinds import MIGRATE
@@ -74,7 +75,9 @@ def test_an_answer_from_before_the_operators_word_does_not_undo_it(rig):
 
 def test_a_heartbeat_brings_what_schedulers_read_of_reports(rig):
     rig.virt._metrics = {"heat": 21.5, "load": 0.5}
+    rig.tracker.collectors = Collectors(offered_by(rig.virt))
     manager = rig.manager()
+    manager.ask_collectors()
     manager.start()
     assert rig.tracker.report().metrics == {"heat": 21.5, "load": 0.5}
     for parts, found in ((["metrics.heat"], {"heat": 21.5}), (None, {"heat": 21.5}), ([], {})):

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Final, Self
 from oslo_config import cfg
 
 from roost import exception, states
+from roost.compute.collectors import Collected, DriverCollector
 from roost.compute.virt.driver import (
     Diagnostics,
     Guest,
@@ -49,6 +50,7 @@ from roost.objects import (
     consoles,
 )
 
+_MEASURE: Final = 30.0  # seconds from one measurement to the next
 _DEVICE: Final = ("vendor_id", "product_id", "numa_node", "count")
 _TRAFFIC: Final = ("octets", "errors", "drop", "packets", "rate")
 _DISK_COUNTS: Final = (
@@ -113,8 +115,11 @@ class FakeDriver:
     def resources(self) -> HostResources:
         return self._resources
 
-    def metrics(self) -> dict[str, float]:
-        return dict(self._metrics)
+    def collectors(self) -> dict[str, DriverCollector]:
+        """Return that of the simulated measurements, if there are any."""
+        if not self._metrics:
+            return {}
+        return {"metrics": DriverCollector(lambda: Collected(metrics=self._metrics), _MEASURE)}
 
     def load(self) -> Load:
         return self._load or of_this_machine()

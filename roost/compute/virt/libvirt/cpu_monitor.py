@@ -7,6 +7,7 @@ from typing import Any, Final
 import libvirt
 
 NAME: Final = "cpu.virt_driver"
+INTERVAL: Final = 30.0  # seconds from one measurement to the next
 _TIMES: Final = ("user", "kernel", "idle", "iowait")
 _IDLE: Final = ("idle", "iowait")
 _ALL: Final = libvirt.VIR_NODE_CPU_STATS_ALL_CPUS

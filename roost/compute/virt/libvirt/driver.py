@@ -11,10 +11,10 @@ import time
 from collections.abc import Callable
 from typing import Any, BinaryIO, Final, Self, TypeVar
 
-import libvirt
 from oslo_config import cfg
 
 from roost import concurrency, exception, states
+from roost.compute.collectors import Collected, DriverCollector
 from roost.compute.virt import driver
 from roost.compute.virt.driver import (
     Diagnostics,
@@ -68,7 +68,7 @@ LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 _LONG: Final = 3600.0  # seconds that a start, or saving memory, may take
 _LOOK: Final = 0.1
-_PCI_DEVICES: Final = libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_PCI_DEV
+_LOOK_AGAIN: Final = 60.0  # seconds between two looks at the size of the disk
 
 
 class LibvirtDriver:
@@ -87,6 +87,7 @@ class LibvirtDriver:
         self._new = NewDisks(self._bases, settings.images_type, settings.ephemeral_format)
         self._connection = Connection(settings.uri, seconds=settings.call_seconds)
         self._mdevs = MediatedDevices(lambda: self._connection, settings.mdev_types)
+        self._pci = pci.NodeDevices(lambda: self._connection, settings.devices)
         self._node_lock = threading.Lock()
         self._devices_lock = threading.Lock()
         self._known_node: LibvirtNode | None = None
@@ -133,22 +134,33 @@ class LibvirtDriver:
             vcpus=sum(len(cell.cpus) for cell in known.cells),
             pcpus=sum(len(cell.pcpus) for cell in known.cells),
             memory_mb=known.memory_mb,
-            disk_gb=node.disk_gb(self._settings.folder),
+            disk_gb=known.disk_gb,
             hypervisor_type=known.hypervisor_type,
             hypervisor_version=known.hypervisor_version,
             architectures=node.architectures(known.capabilities),
             capabilities=node.comparable(about),
             traits=known.traits,
             numa_cells=known.cells,
-            pci_pools=pci.pools(known.devices),
+            pci_pools=known.pci_pools,
             cpu_info=about,
             booted_at=self._booted_at,
         )
 
-    def metrics(self) -> dict[str, float]:
-        if cpu_monitor.NAME not in self._settings.monitors:
-            return {}
-        return self._connection.call("read CPU statistics", self._cpu_monitor.measure)
+    def collectors(self) -> dict[str, DriverCollector]:
+        found = {"disk": DriverCollector(self._measure_disk, _LOOK_AGAIN)}
+        if self._settings.devices:
+            found["pci"] = DriverCollector(self._pci.collect, self._pci.interval)
+        if cpu_monitor.NAME in self._settings.monitors:
+            found["cpu"] = DriverCollector(self._measure_cpus, cpu_monitor.INTERVAL)
+        return found
+
+    def _measure_disk(self) -> Collected:
+        self._node()  # which creates the folder at first
+        return Collected(disk_gb=node.disk_gb(self._settings.folder))
+
+    def _measure_cpus(self) -> Collected:
+        measure = self._cpu_monitor.measure
+        return Collected(metrics=self._connection.call("read CPU statistics", measure))
 
     def load(self) -> Load:
         return driver.of_this_machine()
@@ -381,18 +393,10 @@ class LibvirtDriver:
             virt_type=virt_type,
             memory_mb=memory_mb,
             traits=(*node.traits(capabilities, virt_type=virt_type), *self._settings.traits),
-            devices=self._find_devices(),
+            disk_gb=node.disk_gb(self._settings.folder),
+            pci_pools=self._pci.collect().pci_pools or (),
             cells=self._settings.cpu_sets.divide(node.cells(capabilities, memory_mb=memory_mb)),
         )
-
-    def _find_devices(self) -> tuple[pci.Device, ...]:
-        if not self._settings.devices:
-            return ()
-        described = self._connection.call(
-            "list its devices",
-            lambda opened: [one.XMLDesc() for one in opened.listAllDevices(_PCI_DEVICES)],
-        )
-        return pci.devices(map(parse, described), self._settings.devices)
 
     def _is_cut_off(self, guest: Guest) -> bool:
         """Return whether a stopped guest was last started before this node booted."""
@@ -457,8 +461,9 @@ class LibvirtDriver:
     def _devices(self, placement: GuestPlacement) -> tuple[pci.Device, ...]:
         if not placement.pci:
             return ()
+        self._node()  # which lists them at first
         used = pci.taken(parse(plan) for plan in self._folders.plans())
-        return tuple(pci.choose(placement.pci, self._node().devices, used))
+        return tuple(pci.choose(placement.pci, self._pci.found, used))
 
     def _topology(self, placement: GuestPlacement, hardware: Hardware) -> Topology:
         return Topology.of(

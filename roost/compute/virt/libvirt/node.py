@@ -11,10 +11,9 @@ from typing import Any, Final
 from roost.compute.virt.libvirt import images
 from roost.compute.virt.libvirt.cpus import KVM
 from roost.compute.virt.libvirt.elements import find, texts
-from roost.compute.virt.libvirt.pci import Device
 from roost.hardware import traits as hardware_traits
 from roost.hardware.values import BUSES, VIDEO_MODELS, VIF_MODELS
-from roost.objects import NUMACell
+from roost.objects import NUMACell, PciPool
 
 PROC: Final = pathlib.Path("/proc")
 _KIB_PER_MIB: Final = 1024
@@ -58,7 +57,10 @@ _CPU_TRAITS: Final = {
 
 @dataclasses.dataclass(frozen=True)
 class LibvirtNode:
-    """The node's description, read at its first use and constant afterwards."""
+    """The node's description, read at its first use.
+
+    Collectors follow ``disk_gb`` and ``pci_pools``; the rest is constant.
+    """
 
     capabilities: ET.Element
     hypervisor_type: str
@@ -66,8 +68,9 @@ class LibvirtNode:
     virt_type: str
     memory_mb: int
     cells: tuple[NUMACell, ...]
+    disk_gb: int
     traits: tuple[str, ...] = ()
-    devices: tuple[Device, ...] = ()
+    pci_pools: tuple[PciPool, ...] = ()
 
     @property
     def floating(self) -> dict[int, list[int]]:

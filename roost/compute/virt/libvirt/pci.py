@@ -9,11 +9,14 @@ import dataclasses
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
+import libvirt
 from oslo_serialization import jsonutils
 
 from roost import exception
+from roost.compute.collectors import Collected
+from roost.compute.virt.libvirt import elements
 from roost.compute.virt.libvirt.elements import element, find
 from roost.objects import PciAllocation, PciPool
 
@@ -21,6 +24,7 @@ _PF, _VF, _PCI = "type-PF", "type-VF", "type-PCI"
 _PARTS: Final = {"domain": 4, "bus": 2, "slot": 2, "function": 1}  # numbers of hexadecimal digits
 _ID: Final = re.compile(r"[0-9a-fA-F]{4}")
 _OPTION: Final = "[pci] device_spec"
+_PCI_DEVICES: Final = libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_PCI_DEV
 _NOT_DONE: Final = ("devname", "managed", "live_migratable", "remote_managed")
 _WILD: Final = "*"
 # domain:bus:slot.function; leading parts may be left out, and an empty part matches anything
@@ -97,6 +101,35 @@ class DeviceSpec:
             re.fullmatch(pattern, values[name], re.IGNORECASE)
             for name, pattern in self.patterns.items()
         )
+
+
+class NodeDevices:
+    """The devices of the node that may be assigned; ``found`` are those that libvirt listed last.
+
+    Their number may change while the daemon runs: virtual functions come and go.
+
+    :param connection: returns the connection to libvirt
+    """
+
+    interval = 60.0
+
+    def __init__(self, connection: Callable[[], Any], specs: Sequence[DeviceSpec]) -> None:
+        self._connection = connection
+        self._specs = specs
+        self.found: tuple[Device, ...] = ()
+
+    def collect(self) -> Collected:
+        """List them; a collector of the driver."""
+        if self._specs:
+            self.found = devices(
+                map(elements.parse, self._connection().call("list its devices", _listed)),
+                self._specs,
+            )
+        return Collected(pci_pools=tuple(pools(self.found)))
+
+
+def _listed(opened: Any) -> list[str]:
+    return [one.XMLDesc() for one in opened.listAllDevices(_PCI_DEVICES)]
 
 
 def parse(options: Sequence[str]) -> tuple[DeviceSpec, ...]:

@@ -119,4 +119,4 @@ def test_the_fake_driver_reads_it_when_it_is_made(file, tmp_path):
     }
     driver = load_virt(conf.of(options))
     assert (driver.resources().memory_mb, driver.resources().vcpus) == (777, 9)
-    assert driver.metrics() == {"heat": 21.5}
+    assert driver.collectors()["metrics"].collect().metrics == {"heat": 21.5}

@@ -139,6 +139,18 @@ def test_too_few_devices_may_be_enough_elsewhere():
     assert failed.value.reschedulable
 
 
+def test_devices_that_come_and_go_are_followed(driver):
+    found = driver()
+    assert [pool.count for pool in found.resources().pci_pools] == [2]
+    pci_devices = found.collectors()["pci"]
+    assert [pool.count for pool in pci_devices.collect().pci_pools] == [2]
+    del found._connection._devices[-1]
+    assert [pool.count for pool in pci_devices.collect().pci_pools] == [1]
+    spawn(found, an_instance(flavor=a_flavor(root_gb=0)))
+    with pytest.raises(exception.BuildFailed, match="1 requested, 0 free"):
+        spawn(found, an_instance(flavor=a_flavor(root_gb=0)))
+
+
 class Libvirt:
     """A libvirt that tells of a host, and takes whatever guests it is given."""
 
