@@ -6,6 +6,7 @@ said last stays. What it says goes to the schedulers with the host's next report
 """
 
 import dataclasses
+import datetime
 import logging
 import math
 import time
@@ -24,7 +25,7 @@ LOG = logging.getLogger(__name__)
 GROUP: Final = "roost.collectors"
 _PATIENCE: Final = 10.0  # seconds for one answer
 _REPLACED: Final = ("disk_gb", "pci_pools")
-_FRESH: Final = 3  # intervals after which a measurement is too old to be reported
+_FRESH: Final = 3  # intervals after which an answer is too old
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,7 +99,9 @@ class _Asked:
         self.collector = collector
         self.answer = Collected()
         self._clock = clock
+        self._asked_at: float | None = None  # at first
         self._answered_at: float | None = None
+        self._answered: datetime.datetime | None = None
         self._running: futures.Future[Collected] | None = None
 
     def ask(self) -> bool:
@@ -106,6 +109,8 @@ class _Asked:
 
         Metrics are no news: they go with the next report.
         """
+        if self._asked_at is None:
+            self._asked_at = self._clock()
         if self._running is None:
             self._running = concurrency.abandonable(
                 self.collector.collect, name=f"roost-collector-{self.name}"
@@ -123,6 +128,7 @@ class _Asked:
             LOG.exception("the collector %s failed; its last answer stays", self.name)
         else:
             before, self.answer, self._answered_at = self.answer, found, self._clock()
+            self._answered = datetime.datetime.now(datetime.UTC)
             self._running = None
             return dataclasses.replace(found, metrics=before.metrics) != before
         self._running = None
@@ -130,9 +136,18 @@ class _Asked:
 
     @property
     def is_fresh(self) -> bool:
-        if self._answered_at is None:
-            return False
-        return self._clock() - self._answered_at <= _FRESH * self.collector.interval + _PATIENCE
+        return self._answered_at is not None and self._is_recent(self._answered_at)
+
+    @property
+    def stale_since(self) -> str | None:
+        """The time of the last answer, if that is too old; empty: there was none. Else None."""
+        latest = self._asked_at if self._answered_at is None else self._answered_at
+        if latest is None or self._is_recent(latest):
+            return None
+        return "" if self._answered is None else self._answered.isoformat(timespec="seconds")
+
+    def _is_recent(self, then: float) -> bool:
+        return self._clock() - then <= _FRESH * self.collector.interval + _PATIENCE
 
 
 class Collectors:
@@ -200,6 +215,11 @@ class Collectors:
     def metrics(self) -> dict[str, float]:
         """Return the measurements that are not too old."""
         return dict(self._measured())
+
+    def stale(self) -> dict[str, str]:
+        """Return those whose last answer is too old, each with its time; empty: there was none."""
+        found = {name: one.stale_since for name, one in self._asked.items()}
+        return {name: since for name, since in found.items() if since is not None}
 
     def _measured(self) -> Iterator[tuple[str, float]]:
         for one in self._asked.values():

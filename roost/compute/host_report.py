@@ -271,6 +271,7 @@ def compose(
     enabled_version: int,
     reported_at: datetime.datetime,
     read_parts: Collection[str] | None,
+    stale_collectors: Mapping[str, str],
 ) -> HostReport:
     """Return the report of a host that is up.
 
@@ -302,6 +303,7 @@ def compose(
         instances=sorted(contents.listed),
         holdings={uuid: _holding(contents.shares[uuid]) for uuid in sorted(contents.built)},
         places=_places({uuid: contents.shares[uuid] for uuid in sorted(contents.built)}),
+        stale_collectors=dict(stale_collectors),
         reported_at=reported_at,
         **report_parts.read_of(parts, read_parts),
         **_described(has),

@@ -299,6 +299,7 @@ class ResourceTracker:
             enabled_version=latest.version,
             reported_at=reported_at,
             read_parts=self._read_parts,
+            stale_collectors=self.collectors.stale(),
         )
 
     def _later(self) -> datetime.datetime:

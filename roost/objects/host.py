@@ -35,15 +35,18 @@ class HostReport(base.RoostObject):
 
     ``cpu_info`` is a JSON object on the CPUs, for operators; ``booted_at`` is the node's last
     start; ``load_average`` is that of 1, 5 and 15 minutes (empty: unknown), ``users`` the number of
-    logged-in users. Schedulers set ``instances_used``, the number of instances with claims, and
-    ``generation``, which grows with every change of the description and of claims.
+    logged-in users. ``stale_collectors`` are those that do not answer any more, so that what they
+    found may have changed: each with the time of its last answer (empty: there was none).
+    Schedulers set ``instances_used``, the number of instances with claims, and ``generation``,
+    which grows with every change of the description and of claims.
     """
 
     # 1.1: load_average, users
     # 1.2: inventories
     # 1.3: generation
     # 1.4: providers
-    VERSION = "1.4"
+    # 1.5: stale_collectors
+    VERSION = "1.5"
     fields = {
         "host": fields.StringField(),
         "node": fields.StringField(),
@@ -60,6 +63,7 @@ class HostReport(base.RoostObject):
         "booted_at": base.DateTimeField(nullable=True, default=base.NOTHING),
         "load_average": base.ListOfFloatsField(default=[]),
         "users": fields.IntegerField(default=0),
+        "stale_collectors": fields.DictOfStringsField(default={}),
         "host_ip": fields.StringField(nullable=True, default=base.NOTHING),
         "architectures": fields.ListOfStringsField(default=[]),
         "capabilities": fields.DictOfStringsField(default={}),

@@ -7,7 +7,7 @@ import click
 
 from roost.cmd.manage.arguments import host_and_node
 from roost.cmd.manage.deployment import Deployment, pass_deployment
-from roost.cmd.manage.output import json_option, show_rows
+from roost.cmd.manage.output import json_option, show_rows, warn
 from roost.context import admin_context
 from roost.objects import HostReport, ResourceInventory, ResourceProvider
 from roost.objects.inventory import providers_of
@@ -30,6 +30,7 @@ def inventory(deployment: Deployment, *, host: str | None, as_json: bool) -> Non
 
     All servers of a provider together may have (total - reserved) * allocation ratio. Where more is
     claimed, because there is less than before, it is overcommitted: servers keep what they have.
+    A warning names each collector of a host that no longer answers.
     """
     rows = [
         {
@@ -100,8 +101,14 @@ def traits(deployment: Deployment, *, host: str | None, as_json: bool) -> None:
 def _providers(
     deployment: Deployment, host: str | None
 ) -> Iterator[tuple[HostReport, ResourceProvider]]:
-    """Yield each node, or those of one host, with each of its providers."""
+    """Yield each node, or those of one host, with each of its providers.
+
+    A warning names each collector that no longer answers.
+    """
     for report in deployment.answering_scheduler.all_hosts(admin_context()):
         if host in (None, report.host):
+            for name, since in report.stale_collectors.items():
+                when = f"since {since}; what it found then is listed" if since else "and never did"
+                warn(f"{report.host}: the collector {name} does not answer, {when}")
             for _, part in providers_of(report):
                 yield report, part

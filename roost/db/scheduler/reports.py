@@ -28,7 +28,7 @@ _IN_COMMON = (
     "hypervisor_type", "hypervisor_version",
     "architectures", "capabilities", "traits", "labels",
 )  # fmt: skip
-_FOR_OPERATORS = ("cpu_info", "booted_at")
+_FOR_OPERATORS = ("cpu_info", "booted_at", "stale_collectors")
 _LOAD = ("load_average", "users")  # different in each report, and not used for scheduling
 _CONTENTS = ("instances", "holdings", "places")
 _NO_NEWS = (

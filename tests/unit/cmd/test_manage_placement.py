@@ -50,6 +50,21 @@ def live(databases):
     return make
 
 
+def test_what_collectors_no_longer_confirm_is_listed_with_a_warning(placement, schedulers):
+    since = "2026-01-02T03:04:05+00:00"
+    schedulers.hosts = [
+        a_host("h1", claims=0, stale_collectors={"mdev": since, "licences": ""}),
+        a_host("h2", claims=0, stale_collectors={"mdev": since}),
+    ]
+    found = placement("inventory", "--host", "h1", "--json")
+    assert found.err.splitlines() == [
+        f"h1: the collector mdev does not answer, since {since}; what it found then is listed",
+        "h1: the collector licences does not answer, and never did",
+    ]
+    assert {row["host"] for row in found.json} == {"h1"}
+    assert "h2: the collector mdev" in placement("inventory").err
+
+
 def test_hosts_are_listed_with_what_is_claimed_of_them(placement, schedulers, cell1, databases):
     schedulers.hosts = [
         a_host("h1", claims=2, cell_uuid=cell1, vcpus_ratio=4.0, memory_mb_reserved=384),

@@ -1,6 +1,7 @@
 """Collectors: what a host has beside what its hypervisor reports, and collectors that misbehave."""
 
 import dataclasses
+import datetime
 import math
 import threading
 
@@ -159,6 +160,25 @@ def test_one_that_hangs_is_asked_once_and_its_measurements_become_too_old(
     monkeypatch.setattr(module, "_PATIENCE", 10)
     assert asked.ask("mine")
     assert (asked.added_to(RESOURCES).labels, calls) == (("rack8",), [1])
+
+
+def test_what_a_silent_collector_said_last_is_marked_as_old(clock):
+    answering, failing = Collector(), Collector()
+    failing.answer = lambda: 1 / 0
+    both = Collectors({"answering": answering, "failing": failing}, clock=clock)
+    for name in both.intervals():
+        both.ask(name)
+    assert both.stale() == {}
+    answering.answer = failing.answer
+    clock.now += 1000
+    assert not both.ask("answering")
+    stale = both.stale()
+    age = datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(stale["answering"])
+    assert (stale["failing"], age < datetime.timedelta(hours=1)) == ("", True)
+    assert both.added_to(RESOURCES).inventories == (FPGA,)
+    answering.answer = lambda: FOUND
+    both.ask("answering")
+    assert list(both.stale()) == ["failing"]
 
 
 def test_parts_may_belong_to_parts_of_another_collector_but_not_to_none(caplog):

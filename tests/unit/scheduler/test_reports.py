@@ -133,9 +133,11 @@ def test_the_generation_of_a_host_grows_with_its_description_and_claims(
 
 
 def test_what_operators_ask_of_a_host_is_kept(manager, context, clock, report):
-    report("h1", cpu_info='{"arch": "x86_64"}', booted_at=NOW - SECOND)
+    stale = {"mdev": NOW.isoformat()}
+    report("h1", cpu_info='{"arch": "x86_64"}', booted_at=NOW - SECOND, stale_collectors=stale)
     (known,) = manager.list_hosts(context)
     assert (known.cpu_info, known.booted_at) == ('{"arch": "x86_64"}', NOW - SECOND)
+    assert known.stale_collectors == stale
     clock.pass_(1)
     report("h1", reported_at=NOW + SECOND)
     (known,) = manager.list_hosts(context)
