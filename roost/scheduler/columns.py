@@ -287,7 +287,9 @@ class Columns:
     def providers(self, row: int) -> tuple[FreeProvider, ...]:
         """Return what is free of a host: of itself, then of its parts."""
         view, topology = self.one(row), self.topology[row]
-        stocks = {name: one.stock(view.free(name)) for name, one in view.inventory.classes.items()}
+        free = (self.capacity[:, row] - self.used[:, row]).tolist()
+        code = self.shared.classes.code
+        stocks = {name: one.stock(free[code(name)]) for name, one in view.inventory.classes.items()}
         own = FreeProvider("", view.profile.traits, stocks)
         return (own, *topology.providers) if topology is not None else (own,)
 
