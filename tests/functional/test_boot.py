@@ -33,4 +33,7 @@ def test_every_daemon_logs_the_request_and_the_instance(cloud):
     about = [line for line in lines if f"[instance: {uuid}]" in line.text]
     for daemon in ("api", "conductor.super", "scheduler", "compute", "conductor.cell"):
         ours = [line for line in about if line.logger.startswith(f"roost.{daemon}.")]
-        assert {line.request_id for line in ours} == {request_id}, daemon
+        named = {line.request_id for line in ours}
+        # what a daemon finds out by itself, such as that a server has left, is of no request
+        assert request_id in named, daemon
+        assert named <= {request_id, None}, daemon

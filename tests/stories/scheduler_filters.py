@@ -220,7 +220,7 @@ def test_a_host_that_is_busy(cloud, aggregate):  # noqa: F811
     calm = aggregate("calm", PLAIN)
     told = {"max_io_ops_per_host": "1", "ram_allocation_ratio": "1.5"}
     act(cloud, calm, set_metadata={"metadata": told})
-    land(cloud, host=PLAIN, **flavor(cloud, ram=200 * 1024))
+    lands_soon(cloud, host=PLAIN, **flavor(cloud, ram=200 * 1024))
     lands_soon(cloud, host=PLAIN, **flavor(cloud, ram=150 * 1024))  # the ratio is known by now
     wait_until(lambda: not cloud.hosts()[PLAIN].io_operations, "a host that is done with it")
     with cloud.faults({"step": "spawn", "host": PLAIN, "delay": 5}):
