@@ -54,6 +54,8 @@ class ImageRequirements(NamedTuple):
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Self:
         """Read the properties of an image."""
+        if not properties:
+            return cls()
         return cls(
             *(
                 next((found for name in names if (found := properties.get(name))), None)

@@ -238,9 +238,9 @@ class Columns:
 
     def _add(self, lines: Ints, row: int, amounts: Amounts, *, sign: int = 1) -> None:
         """Add amounts of known classes to the values of a host."""
+        code_of = self.shared.classes.code
         for name, amount in amounts.items():
-            code = self.shared.classes.code(name)
-            if code != NOWHERE:
+            if (code := code_of(name)) != NOWHERE:
                 lines[code, row] += sign * amount
 
     def having(self, column: str, name: str) -> Mask:

@@ -1,7 +1,6 @@
 """The request to a driver: plain values, and the request as sent for plug-ins that need more."""
 
 import dataclasses
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Final, Self
 
@@ -64,10 +63,11 @@ class Request:
     def asked_of(self, resource_class: str) -> int:
         return self.asked.get(resource_class, 0)
 
-    @functools.cached_property
+    @property
     def allocations(self) -> Allocations:
         """What each instance has of a host without parts, unless it asks for groups."""
-        return of_host({**self.asked, **dict(self.resources.own.amounts)})
+        own = self.resources.own.amounts
+        return of_host({**self.asked, **dict(own)} if own else self.asked)
 
     @property
     def total(self) -> Amounts:
@@ -115,7 +115,7 @@ def asked_by(spec: ResourceRequest) -> Amounts:
 
     :raises roost.exception.Invalid: when the request has a negative amount
     """
-    if any(amount < 0 for amount in spec.resources.values()):
+    if min(spec.resources.values(), default=0) < 0:
         raise exception.Invalid(f"resources must not be negative: {spec.resources}")
     named = {name: spec.resources[name] for name in HOST_CLASSES if name in spec.resources}
     if not isinstance(spec, RequestSpec):

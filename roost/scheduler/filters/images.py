@@ -54,7 +54,9 @@ class ImagePropertiesFilter(RequirementsFilter):
 
     def _asked(self, request: Request) -> ImageRequirements:
         asked = ImageRequirements.of(request.image_properties())
-        return asked._replace(architecture=asked.architecture or self._architecture)
+        if asked.architecture or not self._architecture:
+            return asked
+        return asked._replace(architecture=self._architecture)
 
 
 class IsolatedHostsFilter(Filter):

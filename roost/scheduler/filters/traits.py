@@ -77,10 +77,11 @@ class IsolatedAggregatesFilter(Filter):
 
 def _asked(request: Request) -> _Asked:
     spec, properties, specs = request.spec, request.image_properties(), request.extra_specs()
+    if not (properties or specs or spec.required_traits or spec.forbidden_traits):
+        return _NONE
     named = [(f"{_PREFIX}{trait}", "required") for trait in spec.required_traits]
     named += [(f"{_PREFIX}{trait}", "forbidden") for trait in spec.forbidden_traits]
-    items = (*properties.items(), *specs.items(), *named)
-    return _read(items) if items else _NONE
+    return _read((*properties.items(), *specs.items(), *named))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -85,6 +85,7 @@ class _Run:
         self._driver = driver
         self._arrivals = trace.arrivals.tolist()
         self._departures = trace.departures.tolist()
+        self._kinds = trace.kinds
         self._kind_of = trace.kind_of.tolist()
         self._asking = _Asking(trace.kinds, policy)
         self._staying: list[tuple[float, int]] = []
@@ -92,6 +93,7 @@ class _Run:
         self._times = array.array("d")
         self._rows = array.array("q")
         self._given = array.array("q")
+        self._signs = array.array("q")
         self._failures: list[UnplacedRequest] = []
 
     def arrive(self, number: int) -> None:
@@ -103,7 +105,7 @@ class _Run:
             self._failures.append(UnplacedRequest(number, _reason(decision)))
             return
         self._placed[number] = (request, decision.chosen)
-        self._note(now, request, decision.chosen, sign=1)
+        self._note(now, number, decision.chosen, sign=1)
         heapq.heappush(self._staying, (self._departures[number], number))
 
     def depart(self, *, until: float) -> None:
@@ -113,21 +115,20 @@ class _Run:
             now, number = heapq.heappop(staying)
             request, places = self._placed.pop(number)
             engine.undo(request, self._hosts, places)
-            self._note(now, request, places, sign=-1)
+            self._note(now, number, places, sign=-1)
 
     def result(self, seconds: float) -> Replay:
-        given = np.array(self._given, dtype=np.int64).reshape(-1, len(SIZES) + 1).T
+        sizes = np.array([(kind.cores, kind.ram, kind.disk, 1) for kind in self._kinds])
+        given = sizes.T[:, np.array(self._given, dtype=np.int64)] * np.array(self._signs)
         times, rows = np.array(self._times), np.array(self._rows, dtype=np.int64)
         return Replay(times, rows, given, self._failures, seconds)
 
-    def _note(
-        self, now: float, request: Request, places: Sequence[Placement], *, sign: int
-    ) -> None:
-        amounts = [sign * request.asked_of(name) for name in SIZES]
+    def _note(self, now: float, number: int, places: Sequence[Placement], *, sign: int) -> None:
         for place in places:
             self._times.append(now)
             self._rows.append(place.row)
-            self._given.extend([*amounts, sign])
+            self._given.append(self._kind_of[number])
+            self._signs.append(sign)
 
 
 class _Asking:
