@@ -18,13 +18,13 @@ from oslo_config import cfg
 
 from roost import concurrency, exception, plugins
 from roost.compute.virt.driver import HostResources
-from roost.objects import PciPool, ResourceInventory, ResourceProvider
+from roost.objects import NUMACell, PciPool, ResourceInventory, ResourceProvider
 from roost.objects.inventory import complaint_about, orphans_among
 
 LOG = logging.getLogger(__name__)
 GROUP: Final = "roost.collectors"
 _PATIENCE: Final = 10.0  # seconds for one answer
-_REPLACED: Final = ("disk_gb", "pci_pools")
+_REPLACED: Final = ("vcpus", "pcpus", "memory_mb", "disk_gb", "numa_cells", "pci_pools")
 _FRESH: Final = 3  # intervals after which an answer is too old
 
 
@@ -34,7 +34,7 @@ class Collected:
 
     ``inventories`` and ``traits`` are those of the host as a whole, ``providers`` its parts.
     ``additions`` are more of them for parts that others announce, by their names. Only drivers say
-    ``disk_gb`` and ``pci_pools``, which replace those that they described before; None: they stay.
+    the rest, which replaces what they described before (``HostResources``); None: that stays.
     """
 
     inventories: tuple[ResourceInventory, ...] = ()
@@ -43,7 +43,11 @@ class Collected:
     metrics: Mapping[str, float] = dataclasses.field(default_factory=dict)
     providers: tuple[ResourceProvider, ...] = ()
     additions: tuple[ResourceProvider, ...] = ()
+    vcpus: int | None = None
+    pcpus: int | None = None
+    memory_mb: int | None = None
     disk_gb: int | None = None
+    numa_cells: tuple[NUMACell, ...] | None = None
     pci_pools: tuple[PciPool, ...] | None = None
 
 
@@ -256,8 +260,9 @@ def _check(found: Any) -> None:
     """
     if not isinstance(found, Collected):
         raise exception.Invalid(f"it answered {type(found).__name__}, not Collected")
-    if found.disk_gb is not None and found.disk_gb < 0:
-        raise exception.Invalid("the size of the disk is negative")
+    for name in ("vcpus", "pcpus", "memory_mb", "disk_gb"):
+        if (getattr(found, name) or 0) < 0:
+            raise exception.Invalid(f"{name} is negative")
     complaint = complaint_about(found.inventories, found.traits, found.providers)
     for one in found.additions:
         complaint = complaint or complaint_about(one.inventories, one.traits)

@@ -155,7 +155,7 @@ def driver(libvirtd, tmp_path):
 @pytest.mark.soak
 def test_kvm_is_taken_only_if_a_guest_runs_with_it(driver, tmp_path):
     assert driver.resources().hypervisor_type == "QEMU"
-    virt_type = driver._node().virt_type
+    virt_type = driver._node.known().virt_type
     assert virt_type in ("kvm", "qemu")
     if not pathlib.Path("/dev/kvm").exists():
         assert virt_type == "qemu"

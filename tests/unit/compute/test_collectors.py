@@ -77,10 +77,11 @@ def test_metrics_are_no_news_but_stay_current(asked, collector):
 class Driver:
     """A driver with collectors of what changes."""
 
-    disk_gb, pools = 50, (a_pci_pool(),)
+    disk_gb, pools, memory_mb = 50, (a_pci_pool(),), 4096
 
     def collectors(self):
         return {
+            "node": DriverCollector(lambda: Collected(memory_mb=self.memory_mb), 60.0),
             "disk": DriverCollector(lambda: Collected(disk_gb=self.disk_gb), 60.0),
             "pci": DriverCollector(lambda: Collected(pci_pools=self.pools), 60.0),
         }
@@ -89,7 +90,7 @@ class Driver:
 def test_what_a_driver_finds_later_replaces_what_it_described():
     driver, options = Driver(), conf.of({"compute": {"collectors": []}})
     collectors = Collectors.from_conf(options, node="n1", driver=driver)
-    assert list(collectors.intervals()) == ["driver.disk", "driver.pci"]
+    assert list(collectors.intervals()) == ["driver.node", "driver.disk", "driver.pci"]
     assert collectors.ask("driver.disk")
     has = collectors.added_to(RESOURCES)
     assert has == dataclasses.replace(RESOURCES, disk_gb=50)
@@ -98,6 +99,8 @@ def test_what_a_driver_finds_later_replaces_what_it_described():
     assert not collectors.ask("driver.disk")
     assert collectors.ask("driver.pci")
     assert collectors.added_to(RESOURCES) == has
+    assert collectors.ask("driver.node")
+    assert collectors.added_to(RESOURCES) == dataclasses.replace(has, memory_mb=4096)
 
 
 def test_a_part_of_a_driver_that_hangs_stops_neither_the_others_nor_the_report(monkeypatch):
@@ -109,7 +112,7 @@ def test_a_part_of_a_driver_that_hangs_stops_neither_the_others_nor_the_report(m
         assert collectors.ask(name)
     offered["driver.disk"].collect = lambda: go_on.wait(10) and Collected()
     driver.pools = ()
-    assert [collectors.ask(name) for name in offered] == [False, True]
+    assert [collectors.ask(name) for name in offered] == [False, False, True]
     has = collectors.added_to(RESOURCES)
     assert (has.disk_gb, has.pci_pools) == (50, ())
     go_on.set()

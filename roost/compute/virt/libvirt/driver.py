@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final, Self, TypeVar
 from oslo_config import cfg
 
 from roost import concurrency, exception, states
-from roost.compute.collectors import Collected, DriverCollector
+from roost.compute.collectors import DriverCollector
 from roost.compute.virt import driver
 from roost.compute.virt.driver import (
     Diagnostics,
@@ -27,13 +27,10 @@ from roost.compute.virt.driver import (
 from roost.compute.virt.libvirt import (
     agent,
     console,
-    cpu_monitor,
     guests,
     images,
     interfaces,
-    node,
     pci,
-    probe,
     screen,
     serial,
     snapshot,
@@ -56,10 +53,10 @@ from roost.compute.virt.libvirt.mdevs import MediatedDevices
 from roost.compute.virt.libvirt.migration_destination import LibvirtMigrationDestinations
 from roost.compute.virt.libvirt.migration_source import LibvirtMigrationSources
 from roost.compute.virt.libvirt.new_disks import NewDisks
-from roost.compute.virt.libvirt.node import LibvirtNode
+from roost.compute.virt.libvirt.node_reader import NodeReader
 from roost.compute.virt.libvirt.presence import Residents
 from roost.compute.virt.libvirt.rescue import Rescuer
-from roost.compute.virt.libvirt.settings import AUTO, LibvirtSettings
+from roost.compute.virt.libvirt.settings import LibvirtSettings
 from roost.compute.virt.live_migration import Presence
 from roost.context import RequestContext
 from roost.objects import ImageMeta, Instance, NetworkInfo, Vif, consoles
@@ -68,7 +65,6 @@ LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 _LONG: Final = 3600.0  # seconds that a start, or saving memory, may take
 _LOOK: Final = 0.1
-_LOOK_AGAIN: Final = 60.0  # seconds between two looks at the size of the disk
 
 
 class LibvirtDriver:
@@ -88,9 +84,10 @@ class LibvirtDriver:
         self._connection = Connection(settings.uri, seconds=settings.call_seconds)
         self._mdevs = MediatedDevices(lambda: self._connection, settings.mdev_types)
         self._pci = pci.NodeDevices(lambda: self._connection, settings.devices)
-        self._node_lock = threading.Lock()
         self._devices_lock = threading.Lock()
-        self._known_node: LibvirtNode | None = None
+        self._node = NodeReader(
+            lambda: self._connection, settings, devices=self._pci, begin=self._begin
+        )
         self._residents = Residents(self._connection, self._folders)
         self._departures = LibvirtMigrationSources(
             self._residents, node=settings.node, settings=settings.migration
@@ -100,7 +97,7 @@ class LibvirtDriver:
             self._bases,
             node=settings.node,
             settings=settings.migration,
-            virt_type=lambda: self._node().virt_type,
+            virt_type=lambda: self._node.known().virt_type,
             topology=lambda instance, placement: self._topology(
                 placement, Hardware.of(instance, machine=settings.machine)
             ),
@@ -114,8 +111,6 @@ class LibvirtDriver:
             ),
             plan=self._plan,
         )
-        self._booted_at = node.booted_at()
-        self._cpu_monitor = cpu_monitor.CpuMonitor()
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Self:
@@ -127,40 +122,10 @@ class LibvirtDriver:
         return cls(LibvirtSettings.from_conf(conf))
 
     def resources(self) -> HostResources:
-        known = self._node()
-        about = node.cpu_info(known.capabilities)
-        return HostResources(
-            node=self._settings.node,
-            vcpus=sum(len(cell.cpus) for cell in known.cells),
-            pcpus=sum(len(cell.pcpus) for cell in known.cells),
-            memory_mb=known.memory_mb,
-            disk_gb=known.disk_gb,
-            hypervisor_type=known.hypervisor_type,
-            hypervisor_version=known.hypervisor_version,
-            architectures=node.architectures(known.capabilities),
-            capabilities=node.comparable(about),
-            traits=known.traits,
-            numa_cells=known.cells,
-            pci_pools=known.pci_pools,
-            cpu_info=about,
-            booted_at=self._booted_at,
-        )
+        return self._node.resources()
 
     def collectors(self) -> dict[str, DriverCollector]:
-        found = {"disk": DriverCollector(self._measure_disk, _LOOK_AGAIN)}
-        if self._settings.devices:
-            found["pci"] = DriverCollector(self._pci.collect, self._pci.interval)
-        if cpu_monitor.NAME in self._settings.monitors:
-            found["cpu"] = DriverCollector(self._measure_cpus, cpu_monitor.INTERVAL)
-        return found
-
-    def _measure_disk(self) -> Collected:
-        self._node()  # which creates the folder at first
-        return Collected(disk_gb=node.disk_gb(self._settings.folder))
-
-    def _measure_cpus(self) -> Collected:
-        measure = self._cpu_monitor.measure
-        return Collected(metrics=self._connection.call("read CPU statistics", measure))
+        return self._node.collectors()
 
     def load(self) -> Load:
         return driver.of_this_machine()
@@ -363,13 +328,6 @@ class LibvirtDriver:
             what, lambda opened: do(opened.lookupByUUIDString(uuid)), seconds=seconds
         )
 
-    def _node(self) -> LibvirtNode:
-        with self._node_lock:
-            if self._known_node is None:
-                self._begin()
-                self._known_node = self._read_node()
-            return self._known_node
-
     def _begin(self) -> None:
         """Create the folders of this host, and remove incomplete files of a killed daemon."""
         self._folders.make()
@@ -377,30 +335,9 @@ class LibvirtDriver:
         self._bases.clear()
         self._cold_moves.offers.reopen()
 
-    def _read_node(self) -> LibvirtNode:
-        described, kind, version = self._connection.call(
-            "describe its host",
-            lambda opened: (opened.getCapabilities(), opened.getType(), opened.getVersion()),
-        )
-        capabilities, memory_mb = parse(described), node.memory_mb()
-        virt_type = self._settings.virt_type
-        if virt_type == AUTO:
-            virt_type = probe.find_virt_type(self._connection, self._settings.folder)
-        return LibvirtNode(
-            capabilities=capabilities,
-            hypervisor_type=kind,
-            hypervisor_version=version,
-            virt_type=virt_type,
-            memory_mb=memory_mb,
-            traits=(*node.traits(capabilities, virt_type=virt_type), *self._settings.traits),
-            disk_gb=node.disk_gb(self._settings.folder),
-            pci_pools=self._pci.collect().pci_pools or (),
-            cells=self._settings.cpu_sets.divide(node.cells(capabilities, memory_mb=memory_mb)),
-        )
-
     def _is_cut_off(self, guest: Guest) -> bool:
         """Return whether a stopped guest was last started before this node booted."""
-        booted_at = self._booted_at
+        booted_at = self._node.booted_at
         if guest.power_state != states.SHUTDOWN or booted_at is None:
             return False
         try:
@@ -424,7 +361,7 @@ class LibvirtDriver:
         *,
         with_drive: bool,
     ) -> Domain:
-        folder, known = self._folders.of(instance.uuid), self._node()
+        folder, known = self._folders.of(instance.uuid), self._node.known()
         hardware = Hardware.of(instance, machine=self._settings.machine)
         names, bus = DiskNames(), hardware.cd_bus
         return Domain(
@@ -461,14 +398,14 @@ class LibvirtDriver:
     def _devices(self, placement: GuestPlacement) -> tuple[pci.Device, ...]:
         if not placement.pci:
             return ()
-        self._node()  # which lists them at first
+        self._node.known()  # which lists them at first
         used = pci.taken(parse(plan) for plan in self._folders.plans())
         return tuple(pci.choose(placement.pci, self._pci.found, used))
 
     def _topology(self, placement: GuestPlacement, hardware: Hardware) -> Topology:
         return Topology.of(
             placement,
-            floating=self._node().floating,
+            floating=self._node.known().floating,
             confined=self._settings.cpu_sets.are_set,
             emulator_apart=hardware.emulator_apart,
             locked=hardware.locked,

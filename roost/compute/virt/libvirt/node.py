@@ -59,7 +59,7 @@ _CPU_TRAITS: Final = {
 class LibvirtNode:
     """The node's description, read at its first use.
 
-    Collectors follow ``disk_gb`` and ``pci_pools``; the rest is constant.
+    Collectors follow memory and CPUs, the disk and the devices; the rest is constant.
     """
 
     capabilities: ET.Element
@@ -71,6 +71,16 @@ class LibvirtNode:
     disk_gb: int
     traits: tuple[str, ...] = ()
     pci_pools: tuple[PciPool, ...] = ()
+
+    @property
+    def vcpus(self) -> int:
+        """How many CPUs guests share."""
+        return sum(len(cell.cpus) for cell in self.cells)
+
+    @property
+    def pcpus(self) -> int:
+        """How many CPUs are dedicated to one guest each."""
+        return sum(len(cell.pcpus) for cell in self.cells)
 
     @property
     def floating(self) -> dict[int, list[int]]:

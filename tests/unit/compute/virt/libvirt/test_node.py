@@ -6,9 +6,11 @@ import datetime
 import pytest
 
 from roost import conf, exception
-from roost.compute.virt.libvirt import console, measures, node
+from roost.compute.virt.libvirt import console, measures, node, pci
+from roost.compute.virt.libvirt.cpu_sets import CpuSets
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.folder import Folders
+from roost.compute.virt.libvirt.node_reader import NodeReader
 from roost.compute.virt.libvirt.settings import LibvirtSettings
 from roost.hardware import traits
 from roost.objects import NUMACell
@@ -24,13 +26,16 @@ core_id="0" siblings="3"/></cpus></cell>"""
 
 
 def capabilities(*cells):
+    return parse(described(*cells))
+
+
+def described(*cells):
     inside = "".join(cells)
-    return parse(
-        f"""<capabilities><host><cpu><arch>x86_64</arch><model>Nehalem</model><vendor>Intel</vendor>
+    return f"""<capabilities><host><cpu><arch>x86_64</arch><model>Nehalem</model>
+        <vendor>Intel</vendor>
         <topology sockets="1" dies="1" cores="2" threads="2"/><feature name="aes"/>
         <feature name="avx2"/><feature name="nobodys"/></cpu><topology><cells num="{len(cells)}">
         {inside}</cells></topology></host></capabilities>"""
-    )
 
 
 @pytest.fixture
@@ -217,3 +222,44 @@ def test_memory_is_locked_where_libvirt_may(tmp_path, name, rights, expected):
     (tmp_path / "7/status").write_text(f"Name:\t{name}\nGroups:\t\nCapEff:\t{rights}\n")
     (tmp_path / "8").mkdir()  # it has ended
     assert node.memory_traits(tmp_path) == expected
+
+
+class Libvirt:
+    """A libvirt that tells of a host."""
+
+    cells = (ONE, OTHER)
+
+    def call(self, _what, do):
+        return do(self)
+
+    def getCapabilities(self):  # noqa: N802 - the binding's name
+        return described(*self.cells)
+
+    def getType(self):  # noqa: N802 - the binding's name
+        return "QEMU"
+
+    def getVersion(self):  # noqa: N802 - the binding's name
+        return 7002000
+
+
+def test_cpus_and_memory_that_come_and_go_are_followed(tmp_path, monkeypatch):
+    """By what is reported, and by where guests with shared CPUs run from then on."""
+    monkeypatch.setattr(node, "memory_mb", lambda: 23000)
+    libvirt, sets = Libvirt(), CpuSets(dedicated=frozenset({2}), shared=frozenset({0, 1}))
+    settings = LibvirtSettings(node="h1", folder=tmp_path, virt_type="qemu", cpu_sets=sets)
+    devices = pci.NodeDevices(lambda: libvirt, ())
+    reader = NodeReader(lambda: libvirt, settings, devices=devices, begin=lambda: None)
+    has, collect = reader.resources(), reader.collectors()["node"].collect
+    assert (has.vcpus, has.pcpus, has.memory_mb) == (2, 1, 23000)
+
+    monkeypatch.setattr(node, "memory_mb", lambda: 15000)
+    libvirt.cells = (ONE,)
+    found = collect()
+    assert (found.vcpus, found.pcpus, found.memory_mb) == (2, 1, 15000)
+    assert [cell.memory_mb for cell in found.numa_cells] == [15000]
+    assert reader.known().floating == {0: [0, 1]}
+
+    libvirt.cells = (OTHER,)
+    with pytest.raises(exception.Invalid, match="cpu_shared_set names CPU 0, 1"):
+        collect()
+    assert reader.known().floating == {0: [0, 1]}
