@@ -4,7 +4,6 @@ On the same host it is one claim, for the larger of both flavors meanwhile.
 """
 
 import dataclasses
-import datetime
 import logging
 
 from roost import exception
@@ -43,7 +42,8 @@ class MoveClaims:
         if not steps or steps[0].undo is None or operation.step != steps[0].name:
             return False
         assert operation.created_at is not None, "it is as its row is"
-        return self._is_old(operation.created_at)
+        age = self.database.now() - operation.created_at
+        return age.total_seconds() >= RESERVATION_LIFETIME / 2
 
     def keep(self, context: RequestContext, operation: Operation) -> bool:
         """Claim the destination of a move again; return False when the move is over.
@@ -62,14 +62,10 @@ class MoveClaims:
         return True
 
     def confirm(self, context: RequestContext, operation: Operation) -> None:
-        """Confirm the claim on the host that a server has come to, if it may expire soon.
+        """Confirm the claim on the host that a server has come to, as its reports would.
 
-        Its next report does so, too; but reports may be refused for long, and no report brings a
-        claim back beside another one.
+        They may be refused for long, and no report brings a claim back beside another one.
         """
-        created_at = self.database.query(operations.created_at, operation.uuid)
-        if created_at is None or not self._is_old(created_at):
-            return
         spec, migration = self._find(operation)
         if spec is None or migration is None or migration.stays_on_host:
             return
@@ -127,10 +123,6 @@ class MoveClaims:
             return None
         found: Selection = chosen
         return found
-
-    def _is_old(self, created_at: datetime.datetime) -> bool:
-        age = self.database.now() - created_at
-        return age.total_seconds() >= RESERVATION_LIFETIME / 2
 
     def _find(self, operation: Operation) -> tuple[RequestSpec | None, Migration | None]:
         with self.database.read() as session:

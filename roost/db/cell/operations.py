@@ -57,7 +57,6 @@ _CHECK: Final = sa.select(_c.uuid).where(*_IS)
 _LOCK: Final = _CHECK.with_for_update()
 _SPEC: Final = sa.select(_c.spec).where(*_IS)
 _REASON: Final = sa.select(_c.reason).where(_c.uuid == sa.bindparam("uuid"))
-_CREATED_AT: Final = sa.select(_c.created_at).where(_c.uuid == sa.bindparam("uuid"))
 _OF_INSTANCE: Final = sa.select(*_COLUMNS).where(_c.instance_uuid == sa.bindparam("instance_uuid"))
 _AT_ONCE: Final = 500  # rows that one sweep takes
 _QUEUED: Final = "queued"  # status of an image without data, as in roost/image/driver.py
@@ -252,12 +251,6 @@ def go_on(
 def spec_of(session: Session, operation: Operation) -> RequestSpec | None:
     """Return the request for the destination of a move; None: it is over, or in another step."""
     found: RequestSpec | None = wire.load(session.scalar(_SPEC, _named(operation)))
-    return found
-
-
-def created_at(session: Session, uuid: str) -> datetime.datetime | None:
-    """Return since when an operation is under way; None: it is over."""
-    found: datetime.datetime | None = session.scalar(_CREATED_AT, {"uuid": uuid})
     return found
 
 
