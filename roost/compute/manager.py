@@ -41,6 +41,7 @@ from roost.servicegroup.driver import ServiceGroup
 LOG = logging.getLogger(__name__)
 BINARY: Final = "roost-compute"
 PATIENCE: Final = 45.0  # seconds that a change of interfaces waits for others; RPC timeout: 60
+_AT_ONCE: Final = 200  # instances that one request for rows names
 QUEUE: Final = 64  # changes of interfaces that may wait; each occupies an RPC thread
 
 
@@ -204,10 +205,13 @@ class ComputeManager:
 
     def settle(self) -> None:
         """Settle instances that wait for a message by reading their rows; call it periodically."""
-        waiting = self._host.tracker.unsettled()
-        if waiting:
-            instances = self._host.conductor.list_instances(admin_context(), host=self._host.name)
-            self._host.tracker.settle(waiting, instances)
+        waiting = sorted(self._host.tracker.unsettled())
+        for start in range(0, len(waiting), _AT_ONCE):
+            some = waiting[start : start + _AT_ONCE]
+            instances = self._host.conductor.list_instances(
+                admin_context(), host=self._host.name, instance_uuids=some
+            )
+            self._host.tracker.settle(some, instances)
 
     def reconcile(self) -> None:
         """Correct differences between guests and their rows; call it periodically.

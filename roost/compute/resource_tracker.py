@@ -264,7 +264,7 @@ class ResourceTracker:
     def settle(self, uuids: Collection[str], instances: Iterable[Instance]) -> None:
         """Apply the rows to instances that were unsettled before the rows were read.
 
-        :param instances: all instances whose rows name this host
+        :param instances: those of them that belong on this host
         """
         belonging = {each.uuid: _entry_of(each) for each in instances}
         with self._lock:

@@ -2,13 +2,21 @@
 
 import functools
 from collections.abc import Collection, Mapping
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from roost.db.engine import Session
 
-Kind = Literal["null", "one", "any", "any or null"]
+
+class Kind(NamedTuple):
+    """What a column is compared with: so many values, and NULL.
+
+    SQLAlchemy would render a list of values anew each time.
+    """
+
+    values: int
+    or_null: bool
 
 
 def update(
@@ -27,17 +35,19 @@ def update(
     :param values: column -> new value, or SQL expression; assigned in this order
     :param conditions: further ones
     """
-    kinds = tuple((name, _kind(value)) for name, value in where.items())
+    accepted = {name: _several(value) for name, value in where.items()}
+    kinds = tuple(
+        (name, Kind(sum(one is not None for one in some), None in some))
+        for name, some in accepted.items()
+    )
     given = tuple(
         (name, value if isinstance(value, sa.ClauseElement) else None)
         for name, value in values.items()
     )
     parameters = {f"new_{name}": values[name] for name, given_as in given if given_as is None}
-    for name, kind in kinds:
-        if kind == "any or null":
-            parameters[f"is_{name}"] = [one for one in where[name] if one is not None]
-        elif kind != "null":
-            parameters[f"is_{name}"] = where[name] if kind == "one" else [*where[name]]
+    for name, some in accepted.items():
+        known = (one for one in some if one is not None)
+        parameters |= {f"is_{name}_{number}": one for number, one in enumerate(known)}
     done = session.execute(_update(table, kinds, given, conditions), parameters)
     return int(done.rowcount)
 
@@ -57,18 +67,10 @@ def _update(
     return sa.update(table).where(*equal, *conditions).ordered_values(*new)
 
 
-def _kind(value: Any) -> Kind:
-    if value is None:
-        return "null"
-    if isinstance(value, str) or not isinstance(value, Collection):
-        return "one"
-    return "any or null" if None in value else "any"
+def _several(value: Any) -> Collection[Any]:
+    return [value] if isinstance(value, str) or not isinstance(value, Collection) else value
 
 
 def _condition(column: sa.Column[Any], kind: Kind) -> sa.ColumnElement[bool]:
-    if kind == "null":
-        return column.is_(None)
-    if kind == "one":
-        return column == sa.bindparam(f"is_{column.name}")
-    some = column.in_(sa.bindparam(f"is_{column.name}", expanding=True))
-    return some if kind == "any" else sa.or_(some, column.is_(None))
+    equal = [column == sa.bindparam(f"is_{column.name}_{number}") for number in range(kind.values)]
+    return sa.or_(sa.false(), *equal, *([column.is_(None)] if kind.or_null else []))

@@ -28,7 +28,7 @@ class CellConductor(interface.Interface):
     """Served on each cell's bus, by any number of cell-conductors."""
 
     topic = "cell-conductor"
-    version = "1.4"
+    version = "1.5"
     in_cell = True
 
     @interface.call(
@@ -221,9 +221,14 @@ class CellConductor(interface.Interface):
             indexes in ``tasks`` of those that the host no longer owns, and ``lost_operations``
         """
 
-    @interface.call(since="1.0", own_host="host")
-    def list_instances(self, context: RequestContext, *, host: str) -> list[Instance]:
-        """Return the instances of a host, including those with a task under way."""
+    @interface.call(since="1.0", added={"instance_uuids": "1.5"}, own_host="host")
+    def list_instances(
+        self, context: RequestContext, *, host: str, instance_uuids: list[str] | None = None
+    ) -> list[Instance]:
+        """Return the instances of a host, including those with a task under way.
+
+        :param instance_uuids: only those of these; None: all
+        """
 
     @interface.call(since="1.0", own_host="host")
     def locate_instances(

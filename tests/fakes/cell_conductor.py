@@ -161,9 +161,10 @@ class FakeCellConductor:
             over = [uuid for uuid in operations if self._operation(uuid, host) is None]
             return {"seconds": self.lease_seconds, "lost": lost, "lost_operations": over}
 
-    def list_instances(self, context, *, host):
+    def list_instances(self, context, *, host, instance_uuids=None):
         with self._acting("list_instances"):
-            return [each for each in self.instances.values() if each.host == host]
+            here = [each for each in self.instances.values() if each.host == host]
+            return [one for one in here if instance_uuids is None or one.uuid in instance_uuids]
 
     def locate_instances(self, context, *, host, instance_uuids, and_others_here=False):
         with self._acting("locate_instances"):

@@ -220,9 +220,12 @@ class CellConductorManager:
         answer = {"lost": lost, "lost_operations": lost_operations}
         return {"seconds": self._lease_seconds, **answer}
 
-    def list_instances(self, context: RequestContext, *, host: str) -> list[Instance]:
+    def list_instances(
+        self, context: RequestContext, *, host: str, instance_uuids: list[str] | None = None
+    ) -> list[Instance]:
         with self._database.read() as session:
-            return instances.list_on_host(session, host) + migrations.list_elsewhere(session, host)
+            here = instances.list_on_host(session, host, instance_uuids)
+            return here + migrations.list_elsewhere(session, host, instance_uuids)
 
     def locate_instances(
         self,

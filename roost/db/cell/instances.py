@@ -199,14 +199,25 @@ def hosts_of(session: Session, uuids: Collection[str]) -> dict[str, str | None]:
     return {row.uuid: row.host for row in rows}
 
 
-def list_on_host(session: Session, host: str) -> list[Instance]:
-    """Return the live instances of a host, builds included."""
-    rows = session.execute(
-        sa.select(_instances)
-        .where(_instances.c.host == host, _instances.c.deleted_at.is_(None))
-        .order_by(_instances.c.id)
+def list_on_host(
+    session: Session, host: str, uuids: Collection[str] | None = None
+) -> list[Instance]:
+    """Return the live instances of a host, builds included.
+
+    :param uuids: only those of these; None: all
+    """
+    query = sa.select(_instances).where(
+        _instances.c.host == host, _instances.c.deleted_at.is_(None)
     )
-    return [row_to_instance(row) for row in rows]
+    if uuids is not None:
+        query = query.where(_instances.c.uuid.in_(uuids))
+    return [row_to_instance(row) for row in session.execute(query.order_by(_instances.c.id))]
+
+
+def list_live(session: Session, uuids: Collection[str]) -> list[Instance]:
+    """Return the live ones of these instances."""
+    live = (_instances.c.uuid.in_(uuids), _instances.c.deleted_at.is_(None))
+    return [row_to_instance(row) for row in session.execute(sa.select(_instances).where(*live))]
 
 
 def hosts_in_use(session: Session, hosts: Collection[str]) -> set[str]:

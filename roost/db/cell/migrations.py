@@ -30,9 +30,10 @@ _PLACES: Final = ("source_place", "dest_place")
 # copy, and that guest the only one of its server by now.
 OLD_COPY: Final = datetime.timedelta(hours=1)
 _SET_HERE: Final = ("id", "created_at", "updated_at")
+_IS_UNFINISHED: Final = sa.and_(*(_c.status != status for status in ENDED))
 _UNFINISHED: Final = (
     sa.select(_table)
-    .where(_c.instance_uuid == sa.bindparam("instance_uuid"), _c.status.not_in(ENDED))
+    .where(_c.instance_uuid == sa.bindparam("instance_uuid"), _IS_UNFINISHED)
     .order_by(_c.id.desc())
     .limit(1)
 )
@@ -180,22 +181,33 @@ def was_on(session: Session, instance_uuid: str, host: str) -> bool:
     return session.execute(query).first() is not None
 
 
-def on_host(session: Session, host: str) -> dict[str, Migration]:
-    """Return the unfinished migrations from and to a host, by instance."""
-    here = (sa.or_(_c.source_host == host, _c.dest_host == host), _c.status.not_in(ENDED))
+def on_host(
+    session: Session, host: str, instance_uuids: Collection[str] | None = None
+) -> dict[str, Migration]:
+    """Return the unfinished migrations from and to a host, by instance.
+
+    :param instance_uuids: only those of these; None: all
+    """
+    here = [sa.or_(_c.source_host == host, _c.dest_host == host), _IS_UNFINISHED]
+    if instance_uuids is not None:
+        here.append(_c.instance_uuid.in_(instance_uuids))
     rows = session.execute(sa.select(_table).where(*here))
     return {row.instance_uuid: _as_migration(row) for row in rows}
 
 
-def list_elsewhere(session: Session, host: str) -> list[Instance]:
+def list_elsewhere(
+    session: Session, host: str, instance_uuids: Collection[str] | None = None
+) -> list[Instance]:
     """Return the instances that move from or to a host, and whose rows name the other one.
 
     Each has the flavor and the place that it has on this host.
+
+    :param instance_uuids: only those of these; None: all
     """
-    found = []
-    for uuid, migration in on_host(session, host).items():
-        instance = instances.find(session, uuid)
-        if instance is not None and instance.host != host:
+    moving, found = on_host(session, host, instance_uuids), []
+    for instance in instances.list_live(session, moving) if moving else ():
+        if instance.host != host:
+            migration = moving[instance.uuid]
             side = SOURCE if migration.source_host == host else DESTINATION
             found.append(migration.instance_at(side, instance))
     return found

@@ -217,6 +217,21 @@ def test_a_host_that_starts_learns_in_time_what_became_of_builds_of_its_former_l
     assert list(held(rig)) == [built.uuid]
 
 
+def test_only_rows_of_instances_that_wait_are_read(rig, manager, boot, monkeypatch):
+    boot(manager, rig.instance())
+    waiting, asked = rig.instance(task_state=states.SPAWNING), []
+    rig.tracker.expect(waiting.uuid)
+    read = rig.conductor.list_instances
+
+    def list_instances(context, **of):
+        asked.append(of["instance_uuids"])
+        return read(context, **of)
+
+    monkeypatch.setattr(rig.conductor, "list_instances", list_instances)
+    manager.settle()
+    assert asked == [[waiting.uuid]]
+
+
 def test_rows_decide_nothing_of_what_is_under_way_or_there(rig, manager, boot):
     there = rig.instance()
     boot(manager, there)

@@ -1,11 +1,12 @@
 """Where instances are, as hosts see it."""
 
 import pytest
+import sqlalchemy as sa
 
 from roost import states
-from roost.db.cell import instance_locations, instances
+from roost.db.cell import instance_locations, instances, migrations
 from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE, UNKNOWN
-from tests.builders import NOW, a_uuid, an_instance
+from tests.builders import NOW, a_migration, a_uuid, an_instance
 
 AT_REST = {"vm_state": states.ACTIVE, "task_state": None}
 
@@ -66,3 +67,21 @@ def test_any_number_may_be_asked_for(place, look):
     found = look(*strangers, uuid)
     assert len(found) == 1501
     assert found[uuid].place == HERE
+
+
+def test_servers_that_move_are_read_at_once_however_many_there_are(cell_db, place):
+    """Their rows name the other host."""
+    left, mine = [place("h2") for _ in range(3)], place("h1")
+    with cell_db.begin() as session:
+        for uuid in [*left, mine]:
+            migrations.create(session, a_migration(instance_uuid=uuid))
+    statements = []
+    note = lambda *asked: statements.append(asked[2])  # noqa: E731
+    with cell_db.read() as session:
+        sa.event.listen(cell_db.engine, "before_cursor_execute", note)
+        found = migrations.list_elsewhere(session, "h1")
+        some = migrations.list_elsewhere(session, "h1", [left[1], mine, a_uuid()])
+        sa.event.remove(cell_db.engine, "before_cursor_execute", note)
+    assert {one.uuid for one in found} == set(left)
+    assert [one.uuid for one in some] == [left[1]]
+    assert len(statements) == 2 * 2

@@ -34,8 +34,9 @@ def database(tmp_path):
         ({"name": "b"}, {"b"}),
         ({"state": {"up", "down"}}, {"b", "c"}),
         ({"state": ("up", None)}, {"a", "b"}),
+        ({"state": ()}, set()),
     ],
-    ids=["null", "one", "any", "any or null"],
+    ids=["null", "one", "any", "any or null", "none"],
 )
 def test_only_rows_with_these_values_are_updated_each_time(database, where, changed):
     for _again in range(2):
