@@ -127,6 +127,7 @@ class _Turns:
         self._all = threading.Semaphore(at_once)
         self._most = most
         self._of_callers = weakref.WeakValueDictionary[str, threading.Semaphore]()
+        self._making = threading.Lock()
 
     @contextlib.contextmanager
     def turn(self, caller: str, *, patience: float) -> Iterator[None]:
@@ -135,7 +136,8 @@ class _Turns:
         :raises _Refused: when there is none within ``patience`` seconds
         """
         until = time.monotonic() + patience
-        own = self._of_callers.setdefault(caller, threading.Semaphore(self._most))
+        with self._making:  # else two first requests of a caller would have one each
+            own = self._of_callers.setdefault(caller, threading.Semaphore(self._most))
         with contextlib.ExitStack() as turn:
             for semaphore in (own, self._all):
                 if not semaphore.acquire(timeout=max(0.0, until - time.monotonic())):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from typing import Final, NamedTuple, Self
 
 from roost.hardware.resource_groups import ResourceGroups
-from roost.objects import ResourceInventory, ResourceProvider
+from roost.objects import ResourceProvider
 from roost.objects.allocations import Allocations, Amounts, plus
 
 
@@ -19,11 +19,6 @@ class Stock(NamedTuple):
     least: int
     most: int
     step: int
-
-    @classmethod
-    def of(cls, inventory: ResourceInventory) -> Self:
-        one = inventory
-        return cls(one.capacity, one.min_unit, one.max_unit, one.step_size)
 
     def allows(self, amount: int) -> bool:
         """Return whether one instance may have so much, if it is free."""
@@ -37,12 +32,6 @@ class FreeProvider(NamedTuple):
     traits: frozenset[str]
     stocks: Mapping[str, Stock]
     parent: str = ""
-
-    @classmethod
-    def of(cls, provider: ResourceProvider) -> Self:
-        """Return a provider with everything free."""
-        stocks = {one.resource_class: Stock.of(one) for one in provider.inventories}
-        return cls(provider.name, frozenset(provider.traits), stocks, provider.parent)
 
     @classmethod
     def held(cls, provider: ResourceProvider, amounts: Mapping[str, int]) -> Self:

@@ -251,6 +251,7 @@ class NeutronDriver:
             )
 
     def free(self, context: RequestContext, instance: Instance) -> None:
+        self._plugging.forget(instance.uuid)
         self._ports.free(instance.uuid)
 
     def attach(

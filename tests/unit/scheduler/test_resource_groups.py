@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from roost import exception
 from roost.hardware import resource_groups
+from roost.hardware.providers import Stock
 from roost.objects import PortResources
 from roost.scheduler.topology import Allocator, FreeProvider
 from tests.builders import a_flavor, a_provider, a_spec, a_uuid, an_inventory
@@ -185,7 +186,11 @@ OWN = st.dictionaries(st.sampled_from(["VGPU", "FPGA"]), st.integers(1, 2), max_
 @given(hosts=HOSTS, groups=GROUPS, own=OWN, policy=st.sampled_from(["none", "isolate"]))
 def test_an_allocation_is_found_if_there_is_one(hosts, groups, own, policy):
     providers = [
-        FreeProvider.of(a_provider(f"p{at}" if at else "", traits=traits, **totals))
+        FreeProvider(
+            f"p{at}" if at else "",
+            frozenset(traits),
+            {name: Stock(total, 1, total, 1) for name, total in totals.items()},
+        )
         for at, (totals, traits) in enumerate(hosts)
     ]
     specs = {f"resources:{name}": str(amount) for name, amount in own.items()}
