@@ -69,6 +69,8 @@ _ACTIONS = {
         {"reboot": {"type": "HARD"}},
     ),
 }
+# What people do in worlds in which servers move a lot.
+_MOVING = (*_MOVES, {"confirmResize": None}, {"revertResize": None}, {"os-start": None})
 KEPT_FOR = 30  # seconds for which deleted servers can be restored, where they can
 _RESTORE = {"restore": None}
 _FLAVORS = ("1", "1", "2", "9" * 3)
@@ -111,6 +113,7 @@ class Story:
         self.gone: set[str] = set()  # the API said that they are deleted
         self.wrong: list[str] = []
         self.began = world.loop.now
+        self.moves_much = chance.random() < 0.4
         self._busy = 0
 
     def run(self) -> tuple[list[str], float]:
@@ -201,6 +204,8 @@ class Story:
         if status not in (200, 0, 503):
             self.wrong.append(f"GET of {name}, which is accepted, was answered {status}")
         actions = _ACTIONS.get(answer["server"]["status"], ()) if status == 200 else ()
+        if self.moves_much and self.random.random() < 0.8:
+            actions = [one for one in actions if one in _MOVING] or actions
         if actions:
             action = self.random.choice(actions)
             token = ADMIN if action in (*_RESETS, _MIGRATE) else TOKEN
