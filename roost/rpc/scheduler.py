@@ -299,12 +299,12 @@ class CellScheduler(interface.Interface):
         leaving: str | None = None,
         arrived: bool = False,
     ) -> Selection:
-        """Claim ``to`` for the instance and delete its claims elsewhere, in one step.
+        """Claim ``to`` for the instance, and delete its claim on the host that it leaves.
 
         A claim on ``to`` that has grown (see :meth:`select_destinations`) becomes as large as the
         request.
 
-        :param leaving: delete only the claim on this host
+        :param leaving: the host that it leaves, in the same step; None: its other claims stay
         :param arrived: the instance is on ``to``: its claim there does not expire
         :returns: ``to``, with the claimed resources
         :raises roost.exception.NoCapacity: when ``to`` has no capacity for it; the old claim

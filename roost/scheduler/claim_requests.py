@@ -196,9 +196,10 @@ class Select(ClaimRequest):
 
 
 class Move(ClaimRequest):
-    """A claim on ``to`` instead of the instance's others, if any; ``answer`` has it.
+    """A claim on ``to``; ``answer`` has it.
 
-    :param leaving: only the claim on this host is deleted; None: all others
+    :param leaving: the claim on this host is deleted. Others stay: this message may be an old one,
+        and the instance have moved meanwhile
     :param arrived: the instance is on ``to``: its claim there is confirmed
     """
 
@@ -232,7 +233,7 @@ class Move(ClaimRequest):
                 self._kept = {uuid: row}
                 if self._arrived:
                     _confirmed(transaction, claim)
-            elif self._leaving is None or transaction.is_on(claim, self._leaving):
+            elif self._leaving is not None and transaction.is_on(claim, self._leaving):
                 lost.append(claim)
         if self._kept:
             return self._kept_claim(transaction, lost)

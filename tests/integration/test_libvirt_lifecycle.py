@@ -160,6 +160,11 @@ def test_kvm_is_taken_only_if_a_guest_runs_with_it(driver, tmp_path):
     if not pathlib.Path("/dev/kvm").exists():
         assert virt_type == "qemu"
     assert [*(tmp_path / "instances").glob("probe*")] == []
+    collect = {name: one.collect for name, one in driver.collectors().items()}
+    found, has = {name: collect[name]() for name in ("node", "disk")}, driver.resources()
+    assert (found["node"].vcpus, found["node"].memory_mb) == (has.vcpus, has.memory_mb)
+    assert found["node"].numa_cells == has.numa_cells
+    assert found["disk"].disk_gb == has.disk_gb
 
 
 @pytest.mark.soak

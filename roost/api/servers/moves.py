@@ -185,7 +185,6 @@ class ServerMove:
                     instance_uuid=uuid,
                     request_spec=spec,
                     to=chosen,
-                    leaving=chosen.host,
                 )
             else:
                 scheduler.release_claims(self.call.context, instance_uuids=[uuid], host=chosen.host)

@@ -307,6 +307,7 @@ class BuildClaims:
                     instance_uuid=build.instance_uuid,
                     request_spec=build.spec,
                     to=alternate,
+                    leaving=build.host,
                 )
             except exception.NoCapacity:
                 LOG.info(

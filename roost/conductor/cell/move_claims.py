@@ -150,7 +150,6 @@ class MoveClaims:
             instance_uuid=migration.instance_uuid,
             request_spec=spec,
             to=to,
-            leaving=to.host,
             arrived=arrived,
         )
 

@@ -141,7 +141,8 @@ def test_an_instance_whose_claim_is_elsewhere_gets_none(say, place, states, mana
     (uuid,) = place()
     say("h1", built=[uuid])
     say("h2")
-    manager.move_claim(context, instance_uuid=uuid, request_spec=a_spec(), to=a_selection("h2"))
+    to = a_selection("h2")
+    manager.move_claim(context, instance_uuid=uuid, request_spec=a_spec(), to=to, leaving="h1")
     for _ in range(3):
         say("h1", built=[uuid])
     assert {c["host"] for c in manager.list_claims(context)} == {"h2"}

@@ -173,8 +173,9 @@ def test_a_claim_moves_in_one_step(manager, context, report, select, claims, use
     instance, spec = a_uuid(), a_spec()
     select(instance, spec=spec)
     report("h2")
+    to = a_selection("h2")
     moved = manager.move_claim(
-        context, instance_uuid=instance, request_spec=spec, to=a_selection("h2")
+        context, instance_uuid=instance, request_spec=spec, to=to, leaving="h1"
     )
     assert (moved.host, moved.claimed) == ("h2", True)
     assert claims() == {instance: "h2"}
@@ -190,7 +191,9 @@ def test_a_claim_stays_when_its_new_host_cannot_take_it(
     select(instance, spec=spec)
     report("h2", **trouble)
     with pytest.raises(exception.NoCapacity, match="h2"):
-        manager.move_claim(context, instance_uuid=instance, request_spec=spec, to=a_selection("h2"))
+        manager.move_claim(
+            context, instance_uuid=instance, request_spec=spec, to=a_selection("h2"), leaving="h1"
+        )
     assert claims() == {instance: "h1"}
     assert used() == {"h1": (1, 512, 1), "h2": (0, 0, 0)}
 

@@ -122,9 +122,14 @@ def test_a_move_that_fits_nowhere_changes_nothing(server, select, held, used):
 @pytest.mark.parametrize(("to", "left"), [("h2", "h1"), ("h1", "h2")])
 def test_confirmed_or_reverted_it_has_one_claim_again(moving, move, held, used, to, left):
     for _ in range(2):
-        assert move(moving, to).claimed
+        assert move(moving, to, leaving=left).claimed
         assert held(moving) == [to]
     assert (used()[to], used()[left]) == ((1, 1024), (0, 0))
+
+
+def test_an_old_message_that_claimed_its_first_host_ends_no_claim_of_a_move(moving, move, held):
+    assert move(moving, "h1").claimed
+    assert held(moving) == ["h1", "h2"]
 
 
 def test_an_alternate_takes_the_place_of_the_host_that_refused(moving, move, held):
@@ -133,7 +138,7 @@ def test_an_alternate_takes_the_place_of_the_host_that_refused(moving, move, hel
 
 
 def test_it_may_move_again_and_back(moving, move, select, held):
-    move(moving, "h2")
+    move(moving, "h2", leaving="h1")
     select(moving, beside="h2", ignore_hosts=["h2", "h3"])
     assert held(moving) == ["h1", "h2"]
 
@@ -246,7 +251,7 @@ def test_a_claim_that_was_released_after_it_was_read_is_made_again(
     manager.release_claims(context, instance_uuids=[moving])
     early = views[:1]
     monkeypatch.setattr(claim_rows, "find", lambda *args: early.pop() if early else find(*args))
-    assert move(moving, "h2").claimed
+    assert move(moving, "h2", leaving="h1").claimed
     assert held(moving) == ["h2"]
 
 
@@ -304,7 +309,7 @@ def test_it_is_not_kept_where_the_request_names_another_host(moving, select, hel
 def test_what_has_grown_is_as_before_and_a_claim_elsewhere_stays(server, select, move, held, used):
     select(server, beside="h1", flavor=BIG, ignore_hosts=["h2", "h3"])
     select(server, beside="h1", ignore_hosts=["h1", "h3"])
-    move(server, "h1", leaving="h1")
+    move(server, "h1")
     assert (held(server), used()["h1"]) == (["h1", "h2"], (1, 1024))
 
 
@@ -325,7 +330,7 @@ def test_a_selection_has_the_address_that_its_host_reports(report, select):
 
 
 def test_the_claim_where_it_has_arrived_does_not_expire(manager, clock, moving, move, held):
-    move(moving, "h2", leaving="h2", arrived=True)
+    move(moving, "h2", arrived=True)
     clock.pass_(RESERVATION_LIFETIME)
     assert manager.expire_claims() == 0
     assert held(moving) == ["h1", "h2"]
