@@ -304,7 +304,8 @@ class CellScheduler(interface.Interface):
         A claim on ``to`` that has grown (see :meth:`select_destinations`) becomes as large as the
         request.
 
-        :param leaving: the host that it leaves, in the same step; None: its other claims stay
+        :param leaving: the host that it leaves, in the same step, unless it has a claim on ``to``
+            already; None: its other claims stay
         :param arrived: the instance is on ``to``: its claim there does not expire
         :returns: ``to``, with the claimed resources
         :raises roost.exception.NoCapacity: when ``to`` has no capacity for it; the old claim

@@ -198,8 +198,10 @@ class Select(ClaimRequest):
 class Move(ClaimRequest):
     """A claim on ``to``; ``answer`` has it.
 
-    :param leaving: the claim on this host is deleted. Others stay: this message may be an old one,
-        and the instance have moved meanwhile
+    No other claim is deleted than that on ``leaving``, and that only when the one on ``to`` is made
+    now: else this message may be an old one, and the instance have moved meanwhile.
+
+    :param leaving: the host that the instance leaves, if any
     :param arrived: the instance is on ``to``: its claim there is confirmed
     """
 
@@ -236,7 +238,7 @@ class Move(ClaimRequest):
             elif self._leaving is not None and transaction.is_on(claim, self._leaving):
                 lost.append(claim)
         if self._kept:
-            return self._kept_claim(transaction, lost)
+            return self._kept_claim(transaction)
         transaction.free_number(uuid, lost)
         request = transaction.request(self._spec, [uuid], placed=[None])
         reason = transaction.driver.why_not(request, transaction.hosts, row)
@@ -250,16 +252,16 @@ class Move(ClaimRequest):
         place = self.change.gained.get(uuid) or _held_place(transaction, uuid, self._kept)
         self.answer = selection(transaction.hosts, place.row, claimed=place)
 
-    def _kept_claim(self, transaction: ClaimTransaction, lost: list[Claim]) -> ClaimChange:
-        """Return the change without the lost claims; one that had grown is as requested again."""
+    def _kept_claim(self, transaction: ClaimTransaction) -> ClaimChange:
+        """Return the change by which a claim that had grown is as requested again."""
         (uuid,) = self.instance_uuids
         kept = _held_claim(transaction, uuid, self._kept)
         has, asked = total(kept.allocations.values()), Request.of(self._spec).total
         had_grown = _is_plain(kept) and all(asked[name] <= has.get(name, 0) for name in asked)
         if asked == has or not had_grown:
-            return ClaimChange(lost=lost)
+            return ClaimChange()
         smaller = dataclasses.replace(kept, allocations=of_host(asked))
-        return ClaimChange(given=[smaller], lost=[*lost, kept])
+        return ClaimChange(given=[smaller], lost=[kept])
 
     def _no(self, transaction: ClaimTransaction, reason: str) -> exception.RoostError:
         if not transaction.fresh:
