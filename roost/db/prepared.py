@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from roost.db.engine import Session
 
 
-class Kind(NamedTuple):
+class AcceptedValues(NamedTuple):
     """What a column is compared with: so many values, and NULL.
 
     SQLAlchemy would render a list of values anew each time.
@@ -37,7 +37,7 @@ def update(
     """
     accepted = {name: _several(value) for name, value in where.items()}
     kinds = tuple(
-        (name, Kind(sum(one is not None for one in some), None in some))
+        (name, AcceptedValues(sum(one is not None for one in some), None in some))
         for name, some in accepted.items()
     )
     given = tuple(
@@ -55,7 +55,7 @@ def update(
 @functools.lru_cache(maxsize=1000)
 def _update(
     table: sa.Table,
-    where: tuple[tuple[str, Kind], ...],
+    where: tuple[tuple[str, AcceptedValues], ...],
     values: tuple[tuple[str, sa.ClauseElement | None], ...],
     conditions: tuple[sa.ColumnElement[bool], ...],
 ) -> sa.Update:
@@ -71,6 +71,6 @@ def _several(value: Any) -> Collection[Any]:
     return [value] if isinstance(value, str) or not isinstance(value, Collection) else value
 
 
-def _condition(column: sa.Column[Any], kind: Kind) -> sa.ColumnElement[bool]:
+def _condition(column: sa.Column[Any], kind: AcceptedValues) -> sa.ColumnElement[bool]:
     equal = [column == sa.bindparam(f"is_{column.name}_{number}") for number in range(kind.values)]
     return sa.or_(sa.false(), *equal, *([column.is_(None)] if kind.or_null else []))
