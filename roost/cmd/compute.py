@@ -182,7 +182,7 @@ def _manager(
             ends=concurrency.executor(ENDS),
             power=concurrency.executor(POWER),
             images=concurrency.executor(IMAGES),
-            moves=concurrency.executor(conf.compute.max_concurrent_moves),
+            copies=concurrency.executor(conf.compute.max_concurrent_moves),
         ),
         interfaces=max(1, conf.rpc_threads // 2),
         door=consoles.ConsoleListener(virt, _door(conf)),

@@ -166,16 +166,16 @@ class Executors:
 
     :param builds: builds of servers
     :param ends: deletes, and refreshes of ports
-    :param power: stops, starts and the like, which guests may delay
+    :param power: stops, starts and the like, which guests may delay, and the short steps of moves
     :param images: rebuilds, images and the like, which read or write whole disks
-    :param moves: the steps of migrations and resizes
+    :param copies: the steps of moves that copy disks from host to host
     """
 
     builds: futures.Executor
     ends: futures.Executor
     power: futures.Executor
     images: futures.Executor
-    moves: futures.Executor
+    copies: futures.Executor
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -71,16 +71,16 @@ OPTIONS = [
         "max_concurrent_moves",
         default=4,
         min=1,
-        help="Servers that this host sends, receives or resizes at once; more steps of moves wait."
-        " Lower where the copies of disks would slow down other servers.",
+        help="Servers that move here whose disks this host copies at once; more copies wait. Lower"
+        " where they would slow down other servers.",
     ),
     cfg.IntOpt(
         "resize_confirm_window",
         default=0,
         min=0,
         help="Seconds after which a cell-conductor confirms a migration or resize that its user has"
-        " neither confirmed nor reverted, unless one of the hosts is down. 0: never. Set it where"
-        " users forget it: until then a server has resources on two hosts.",
+        " neither confirmed nor reverted, unless its new host is down. 0: never. Set it where users"
+        " forget it: until then a server has resources on two hosts.",
     ),
     cfg.BoolOpt(
         "force_config_drive",

@@ -110,7 +110,7 @@ class Rig:
         self.conductor.instances[made.uuid] = made
         return made
 
-    def manager(self, *, executor=None, flow=None, tasks=None, ends=None, moves=None, **values):
+    def manager(self, *, executor=None, flow=None, tasks=None, ends=None, copies=None, **values):
         now = futurist.SynchronousExecutor()
         rest = tasks or now
         return ComputeManager(
@@ -119,7 +119,7 @@ class Rig:
             reporter=self.reporter,
             group=self.group,
             executors=Executors(
-                executor or now, ends=ends or rest, power=rest, images=rest, moves=moves or rest
+                executor or now, ends=ends or rest, power=rest, images=rest, copies=copies or rest
             ),
             flow=flow,
             **values,

@@ -1,6 +1,7 @@
 """What a compute host does when it is told to."""
 
 import dataclasses
+import queue
 import threading
 from concurrent import futures
 
@@ -11,7 +12,7 @@ from roost.compute.build import build_flow
 from roost.compute.collectors import Collectors, offered_by
 from roost.compute.network.local import LocalNetworkDriver
 from roost.objects import Operation
-from roost.operations.kinds import MIGRATE
+from roost.operations.kinds import CONFIRM_RESIZE, MIGRATE
 from roost.rpc.compute import Compute
 from roost.rpc.interface import endpoint
 from tests.builders import CELL1, a_context, a_flavor, a_uuid
@@ -262,22 +263,31 @@ def test_only_hosts_that_filter_hear_of_security_groups(rig):
     assert asked == ["project"]
 
 
-def test_a_host_does_no_more_steps_of_moves_at_once_than_it_may(rig, monkeypatch):
-    begun, go_on = threading.Semaphore(0), threading.Event()
+def test_a_host_copies_no_more_disks_at_once_than_it_may_and_no_other_step_waits_for_that(
+    rig, monkeypatch
+):
+    begun, go_on = queue.SimpleQueue(), threading.Event()
 
-    def begin(*_arguments, **_operation):
-        begun.release()
-        assert go_on.wait(10)
+    def begin(_context, *, operation, **_more):
+        begun.put(operation.step)
+        assert operation.step != "arrive" or go_on.wait(10)
 
     monkeypatch.setattr(rig.conductor, "begin_operation", begin)
-    with futures.ThreadPoolExecutor(max_workers=2) as moves:
-        manager = rig.manager(moves=moves)
+    short = {MIGRATE: ("prepare", "send", "discard", "stay", "withdraw"), CONFIRM_RESIZE: ["leave"]}
+    with futures.ThreadPoolExecutor(max_workers=2) as copies:
+        manager = rig.manager(copies=copies)
+
+        def run(kind, step):
+            names = {"uuid": a_uuid(), "instance_uuid": a_uuid(), "kind": kind.name}
+            manager.run(a_context(), operation=Operation.of(**names, host="h1", step=step))
+
         for _ in range(3):
-            names = {"uuid": a_uuid(), "instance_uuid": a_uuid(), "kind": MIGRATE.name}
-            step = Operation.of(**names, host="h1", step="send")
-            manager.run(a_context(), operation=step)
-        assert begun.acquire(timeout=10)
-        assert begun.acquire(timeout=10)
-        assert not begun.acquire(timeout=0.2)
+            run(MIGRATE, "arrive")
+        assert [begun.get(timeout=10) for _ in range(2)] == ["arrive"] * 2
+        for kind, steps in short.items():
+            for step in steps:
+                run(kind, step)
+                assert begun.get(timeout=10) == step
+        assert begun.empty()
         go_on.set()
-        assert begun.acquire(timeout=10)
+        assert begun.get(timeout=10) == "arrive"
