@@ -32,10 +32,10 @@ from roost.compute.virt.cold_migration import MovesGuests
 from roost.compute.virt.driver import Guest
 from roost.context import RequestContext, admin_context
 from roost.objects import HostFinding, InstanceActionEvent, InstanceLocation
-from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE
+from roost.objects.host import DELETED, ELSEWHERE, HERE, LEFT, NOWHERE
 
 LOG = logging.getLogger(__name__)
-_GONE: Final = (DELETED, ELSEWHERE, NOWHERE)
+_GONE: Final = (DELETED, ELSEWHERE, LEFT, NOWHERE)
 
 
 class Reconciler:

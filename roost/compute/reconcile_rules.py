@@ -1,9 +1,10 @@
 """What a host does about a guest that differs from its row: the cases, and the reasons.
 
 A guest is destroyed only if it is proven to be this host's own leftover: its row is deleted; or a
-later attempt of its build is on another host; or all hosts gave up its build. A row that merely
-names another host proves nothing: a host that was renamed would see the same. For a guest that was
-announced once, only a deleted row is proof: any other row may be an old copy.
+later attempt of its build is on another host; or all hosts gave up its build; or its instance went
+on without this host, which was down, and a record says so. A row that merely names another host
+proves nothing: a host that was renamed would see the same. For a guest that was announced once,
+only a deleted row and such a record are proof: any other row may be an old copy.
 
 Pure functions: ``reconcile.py`` reads guests and rows, and makes the corrections.
 """
@@ -16,7 +17,7 @@ from typing import Final, NamedTuple
 from roost import states
 from roost.compute.virt.driver import Guest
 from roost.objects import InstanceLocation
-from roost.objects.host import DELETED, ELSEWHERE, HERE, MOVING, NOWHERE, UNKNOWN
+from roost.objects.host import DELETED, ELSEWHERE, HERE, LEFT, MOVING, NOWHERE, UNKNOWN
 
 
 class Correction(enum.Enum):
@@ -74,6 +75,7 @@ _CUT_OFF: Final = "its guest had ended with its host, which was started again"
 CASES: Final[Mapping[str, Sequence[Case]]] = {
     DELETED: [Case(_always, Correction.DESTROY, "its instance is deleted")],
     MOVING: [],
+    LEFT: [Case(_always, Correction.DESTROY, "its instance has left for {row.host} meanwhile")],
     ELSEWHERE: [
         Case(_was_announced, Correction.LEAVE, _ELSEWHERE + _OLD_ROW),
         Case(
@@ -131,7 +133,7 @@ CASES: Final[Mapping[str, Sequence[Case]]] = {
             lambda guest, row: (
                 guest.cut_off
                 and _differs(guest, row)
-                and row.vm_state in (states.ACTIVE, states.RESCUED)
+                and row.vm_state in (states.ACTIVE, states.RESCUED, states.RESIZED)
                 and row.power_state == states.RUNNING
             ),
             Correction.START,

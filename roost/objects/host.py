@@ -136,6 +136,7 @@ class Service(base.RoostObject):
 HERE: Final = "here"
 ELSEWHERE: Final = "elsewhere"
 MOVING: Final = "moving"  # it is elsewhere, and moves from or to this host
+LEFT: Final = "left"  # it is elsewhere, and what this host has of it was left behind
 NOWHERE: Final = "nowhere"
 DELETED: Final = "deleted"
 UNKNOWN: Final = "unknown"
@@ -145,8 +146,9 @@ UNKNOWN: Final = "unknown"
 class InstanceLocation(base.RoostObject):
     """The location of an instance, as the cell reports it to a host.
 
-    ``place`` is ``here``, ``elsewhere`` (on ``host``), ``nowhere`` (it exists, on no host),
-    ``deleted``, or ``unknown`` to this cell; then nothing else is set. ``launched``: it has run
+    ``place`` is ``here``, ``elsewhere`` (on ``host``), ``moving`` or ``left`` (elsewhere, too),
+    ``nowhere`` (it exists, on no host), ``deleted``, or ``unknown`` to this cell; then nothing else
+    is set. ``launched``: it has run
     before.
     """
 

@@ -29,11 +29,11 @@ class Migration(base.RoostObject):
     CPUs, devices and allocations on each host, if it has any; the destination's names are None
     until a host is chosen. ``dest_ip`` is the address of the destination's hypervisor. The bytes of
     disks are those that go from host to host, as the destination has reported them last; None: it
-    has not.
+    has not. ``power_before``: the power state of the guest when the move began.
     """
 
-    # 1.1: disk_total_bytes, disk_processed_bytes
-    VERSION = "1.1"
+    # 1.1: disk_total_bytes, disk_processed_bytes; 1.2: power_before
+    VERSION = "1.2"
     fields = {
         "id": fields.IntegerField(nullable=True, default=base.NOTHING),
         "uuid": fields.UUIDField(),
@@ -53,6 +53,7 @@ class Migration(base.RoostObject):
         "new_flavor": fields.ObjectField("Flavor"),
         "disk_total_bytes": fields.IntegerField(nullable=True, default=base.NOTHING),
         "disk_processed_bytes": fields.IntegerField(nullable=True, default=base.NOTHING),
+        "power_before": fields.IntegerField(nullable=True, default=base.NOTHING),
         "request_id": fields.StringField(),
         "user_id": fields.StringField(),
         "project_id": fields.StringField(),

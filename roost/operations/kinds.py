@@ -37,10 +37,11 @@ class MoveStep:
 
     ``name``: of its function on the host. ``at``: the host of the migration that does it. ``task``:
     the task state meanwhile. ``undo``: the step that undoes it, even if it is half done; None:
-    it is repeated until it is done. ``when_down``: whether the move goes on without it while its
-    host is down: that host removes what is left there when it is up again. ``event``: the name of
-    its notifications; steps that follow each other may share one. ``reads_instance``: the host
-    needs the whole instance, not the migration alone.
+    it is repeated until it is done, or its host is fenced. ``when_down``: the move goes on without
+    it even while its host is only down: no guest runs there. A host that was left out removes what
+    it has of the server when it is up again. ``copies``: it copies disks, and may take hours.
+    ``event``: the name of its notifications; steps that follow each other may share one.
+    ``reads_instance``: the host needs the whole instance, not the migration alone.
     """
 
     name: str
@@ -48,6 +49,7 @@ class MoveStep:
     task: str
     undo: "MoveStep | None" = None
     when_down: bool = False
+    copies: bool = False
     event: str | None = None
     reads_instance: bool = True
 
@@ -79,7 +81,7 @@ class Kind:
     have them, or nobody has a name for them.
 
     ``steps``: those of a move, in order. If one fails that can be undone, those before it are
-    undone, too, the last one first.
+    undone, too, the last one first. ``ends_at``: the side that has the server when all are done.
     """
 
     name: str
@@ -99,6 +101,7 @@ class Kind:
     spoils: bool = False
     without_host: str | None = None
     steps: tuple[MoveStep, ...] = ()
+    ends_at: str = DESTINATION
 
     @property
     def first(self) -> str:
@@ -109,6 +112,15 @@ class Kind:
         """Return the step of a name, or the one that undoes another."""
         undos = [step.undo for step in self.steps if step.undo is not None]
         return next(step for step in (*self.steps, *undos) if step.name == name)
+
+    def needs(self, side: str, *, fenced: bool) -> bool:
+        """Return whether a move must not begin while the host on one side is down.
+
+        :param fenced: whether an operator has forced that host down, so that no guest runs there
+        """
+        steps = [step for step in self.steps if step.at == side]
+        skips = all(step.when_down or (fenced and step.undo is None) for step in steps)
+        return side == self.ends_at or not skips
 
     def is_undo(self, name: str) -> bool:
         """Return whether a step undoes another one."""
@@ -316,6 +328,7 @@ _ARRIVE: Final = MoveStep(
     name="arrive",
     at=DESTINATION,
     task=states.RESIZE_FINISH,
+    copies=True,
     undo=MoveStep(name="withdraw", at=DESTINATION, task=states.RESIZE_FINISH),
     event="resize_finish",
 )
@@ -343,6 +356,7 @@ CONFIRM_RESIZE: Final = Kind(
             name="leave",
             at=SOURCE,
             task=states.RESIZE_CONFIRMING,
+            when_down=True,
             event="resize_confirm",
             reads_instance=False,
         ),
@@ -362,6 +376,7 @@ REVERT_RESIZE: Final = Kind(
         ),
         MoveStep(name="stay", at=SOURCE, task=states.RESIZE_REVERTING, event="resize_revert"),
     ),
+    ends_at=SOURCE,
 )
 # The state of a guest whose host is down is unknown: its row follows it later.
 RESTORE: Final = Kind(

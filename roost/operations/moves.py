@@ -101,12 +101,11 @@ MOVES: Final[Moves] = {
     State(DELETED): frozenset(),
 }
 # Moves of os-resetState: not for servers being built, deleted or soft-deleted, which the daemons
-# complete, nor for those with places on two hosts. The host compares the state with the guest
-# periodically.
+# complete, nor for those that move. The host compares the state with the guest periodically.
 RESETS: Final[Moves] = {
     before: frozenset({State(states.ACTIVE), State(ERROR)})
     for before in MOVES
-    if before.vm not in (BUILDING, SOFT_DELETED, RESIZED, DELETED)
+    if before.vm not in (BUILDING, SOFT_DELETED, DELETED)
     and before.task not in (SOFT_DELETE.first, DELETING, *_OF_MOVES)
 }
 

@@ -4,7 +4,7 @@ import collections
 
 from roost import exception, states
 from roost.objects import InstanceLocation, NetworkInfo, Operation
-from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE, UNKNOWN
+from roost.objects.host import DELETED, ELSEWHERE, HERE, LEFT, NOWHERE, UNKNOWN
 from roost.operations import kinds
 from roost.operations.moves import may_follow
 from roost.security_groups import Filtering
@@ -28,6 +28,7 @@ class FakeCellConductor:
         self.rescheduled = []
         self.abandoned = []
         self.buried = []
+        self.left_behind = set()  # (instance, host)
         self.findings = []
         self.faults = {}
         self.renewals = []
@@ -254,6 +255,8 @@ class FakeCellConductor:
             place = DELETED if uuid in self.buried else UNKNOWN
             return InstanceLocation.of(instance_uuid=uuid, place=place)
         place = NOWHERE if found.host is None else HERE if found.host == host else ELSEWHERE
+        if place == ELSEWHERE and (uuid, host) in self.left_behind:
+            place = LEFT
         told = ("host", "attempt", "vm_state", "task_state", "power_state")
         return InstanceLocation.of(
             instance_uuid=uuid,

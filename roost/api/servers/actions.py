@@ -8,12 +8,15 @@ the row without the task and does nothing, and no sweep resends it. An image tha
 of the server gets no data, and is deleted. A server that is declared active though its guest is
 stopped becomes stopped again as soon as its host compares the two; one in error stays as it is
 until a user reboots or deletes it. A server that is being built or deleted, or is soft-deleted, is
-refused: the conductors complete these operations.
+refused: the conductors complete these operations. So is one that waits for a confirmation, unless
+both of its hosts are down: then it is on the new host from now on, and what the old one has of it
+stays there, for an operator to decide.
 
 ``changePassword`` sends the password to the host and stores it nowhere. ``injectNetworkInfo``
 writes nothing into guests: they read their network from the metadata service.
 """
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
 from typing import Any, Final
@@ -39,15 +42,17 @@ from roost.api.servers.guest_config import password
 from roost.api.servers.server_action import Act, action, body_of, plain
 from roost.api.validation import TEXT, UUID, of
 from roost.cells import Cell
-from roost.db.cell import faults, instances
+from roost.db.cell import faults, instances, migrations
 from roost.db.cell import operations as operation_rows
 from roost.db.engine import Session, retried
 from roost.db.types import utcnow
 from roost.hardware.requirements import check_rescue_image
-from roost.objects import ImageMeta, Instance, InstanceFault
+from roost.objects import ImageMeta, Instance, InstanceFault, Migration
+from roost.objects.migration import FAILED, FINISHED
 from roost.operations import kinds
 from roost.operations.kinds import Kind
 from roost.operations.moves import RESETS
+from roost.states import RESIZED
 
 
 def _reboot(asked: Any) -> Kind:
@@ -117,31 +122,62 @@ class ServerRescue:
 _WHY = "An administrator has reset the state of the server."
 
 
-def reset(call: Call, server_ref: ServerRef) -> Answer:
-    """Write the requested state into the row.
+@dataclasses.dataclass(frozen=True)
+class StateReset:
+    """The action ``os-resetState``."""
 
-    :raises roost.exception.Conflict: while the server is built or deleted, or for ``active``
-        without a host
-    """
-    instance, cell = server_ref.instance, server_ref.cell
-    vm_state = call.body["os-resetState"]["state"]
-    if cell is None:
-        raise _refused(instance)
-    if instance.host is None and vm_state == states.ACTIVE:
-        raise exception.Conflict(f"Instance {instance.uuid} is not ready")
-    _write(cell, str(instance.uuid), vm_state)
-    return Answer()
+    dependencies: Dependencies
+
+    def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
+        """Write the requested state into the row.
+
+        :raises roost.exception.Conflict: while the server is built or deleted, or for ``active``
+            without a host, or while its move can be confirmed or reverted
+        """
+        instance, cell = server_ref.instance, server_ref.cell
+        vm_state = call.body["os-resetState"]["state"]
+        if cell is None:
+            raise _refused(instance)
+        if instance.host is None and vm_state == states.ACTIVE:
+            raise exception.Conflict(f"Instance {instance.uuid} is not ready")
+        migration = self._lost_move(cell, instance) if instance.vm_state == RESIZED else None
+        _write(cell, str(instance.uuid), vm_state, migration)
+        if migration is not None and not migration.stays_on_host:
+            with contextlib.suppress(exception.Unavailable):  # then an audit finds the claim
+                self.dependencies.scheduler.release_claims(
+                    call.context, instance_uuids=[instance.uuid], host=migration.source_host
+                )
+        return Answer()
+
+    def _lost_move(self, cell: Cell, instance: Instance) -> Migration | None:
+        """Return the move of an instance, if both of its hosts are down."""
+        migration = cell.database.query(migrations.unfinished, instance.uuid)
+        if migration is None:
+            return None
+        hosts = {migration.source_host, str(migration.dest_host)}
+        computes = operations.find_computes(self.dependencies.service_group, cell, hosts)
+        if not all(is_down for _, is_down in computes):
+            raise exception.Conflict(
+                f"Cannot 'reset' instance {instance.uuid} while it is in vm_state {RESIZED}:"
+                " confirm or revert its move. Neither needs a host that is off for good, once that"
+                " is forced down."
+            )
+        return migration
 
 
 @retried
-def _write(cell: Cell, uuid: str, vm_state: str) -> None:
+def _write(cell: Cell, uuid: str, vm_state: str, migration: Migration | None) -> None:
     with cell.database.begin() as session:
         try:
             found = instances.get(session, uuid)
         except exception.NotFound as error:
             raise missing(uuid) from error
+        if found.vm_state == RESIZED and migration is None:
+            raise _refused(found)
         _move(session, found, vm_state)
         operation_rows.preempt(session, uuid, _WHY)
+        if migration is not None:
+            migrations.update(session, migration.uuid, {"status": FAILED}, expected=[FINISHED])
         if vm_state == states.ERROR != found.vm_state:
             faults.add(session, _fault(uuid))
 
@@ -286,7 +322,7 @@ _ACTIONS: Final = (
     ),
     action(
         "os-resetState",
-        plain(reset),
+        StateReset,
         Rule(
             "os_compute_api:os-admin-actions:reset_state",
             ADMIN,

@@ -162,6 +162,7 @@ class ServerMove:
             dest_place=InstancePlace.of_holder(chosen, instance_uuid=instance.uuid),
             old_flavor=instance.flavor,
             new_flavor=self.flavor,
+            power_before=instance.power_state,
             request_id=context.request_id,
             user_id=str(context.user_id),
             project_id=instance.project_id,

@@ -26,9 +26,10 @@ from roost.objects import (
     Migration,
     Operation,
     RequestSpec,
+    Service,
 )
 from roost.operations import kinds
-from roost.operations.kinds import Kind
+from roost.operations.kinds import DESTINATION, SOURCE, Kind
 from roost.servicegroup.driver import ServiceGroup
 
 LOG = logging.getLogger(__name__)
@@ -85,8 +86,7 @@ def accept(
         raise refused(instance_uuid, kind, instance.vm_state, instance.task_state)
     if instance.host is None and instance.vm_state != states.BUILDING:
         raise exception.Conflict(f"Instance {instance_uuid} is not ready")
-    hosts = {instance.host} if migration is None else {migration.source_host, migration.dest_host}
-    _check_hosts(dependencies.service_group, cell, instance, kind, {*filter(None, hosts)})
+    _check_hosts(dependencies.service_group, cell, instance, kind, migration)
     record = begun(call, instance_uuid, kind.action)
     operation_uuid = str(uuid.uuid4())
 
@@ -138,29 +138,57 @@ def check(server_ref: ServerRef, kind: Kind) -> None:
         raise refused(instance.uuid, kind, instance.vm_state, instance.task_state, under_way)
 
 
-def _check_hosts(
-    group: ServiceGroup, cell: Cell, instance: Instance, kind: Kind, hosts: Collection[str]
-) -> None:
-    """Make sure that the hosts of an instance are up, and know the kind of operation.
+def find_computes(
+    group: ServiceGroup, cell: Cell, hosts: Collection[str]
+) -> list[tuple[Service, bool]]:
+    """Return the computes of hosts, and whether each is down.
 
-    While no conductor of the cell is up, nobody receives what hosts report: then none is down.
-
-    :raises roost.exception.Conflict: with the reason
+    While no conductor of the cell is up, nobody receives what hosts report: then none is down but
+    those that were forced down.
     """
     known = cell.database.query(services.list_of_hosts, hosts)
     up = group.find_up(known, cell_uuid=cell.uuid, now=cell.database.now())
     computes = [one for one in known if one.binary == "roost-compute"]
     receive = up - {one.uuid for one in computes}
-    for its in computes:
+    return [(one, one.uuid not in up and bool(receive or one.forced_down)) for one in computes]
+
+
+def _check_hosts(
+    group: ServiceGroup,
+    cell: Cell,
+    instance: Instance,
+    kind: Kind,
+    migration: Migration | None,
+) -> None:
+    """Make sure that the hosts that an operation needs are up, and know its kind.
+
+    :raises roost.exception.Conflict: with the reason
+    """
+    hosts = {instance.host} if migration is None else {migration.source_host, migration.dest_host}
+    computes = find_computes(group, cell, {*filter(None, hosts)})
+    for its, is_down in computes:
         why = None
-        if its.uuid not in up and (receive or its.forced_down):
-            why = f"is down since {its.last_seen_up:%Y-%m-%dT%H:%M:%SZ}"
+        if is_down:
+            why = _why_needed(kind, its, migration)
         elif _numbers(its.version or "1.0") < _numbers(kind.since):
             why = "is too old for it: its roost-compute must be upgraded first"
         if why is not None:
             which = "its host" if its.host == instance.host else f"the host {its.host}"
             what = f"'{kind.action}' instance {instance.uuid}"
             raise exception.Conflict(f"Cannot {what}: {which} {why}")
+
+
+def _why_needed(kind: Kind, its: Service, migration: Migration | None) -> str | None:
+    """Return why an operation cannot begin while a host is down; None: it goes on without it."""
+    why = f"is down since {its.last_seen_up:%Y-%m-%dT%H:%M:%SZ}"
+    if migration is None:
+        return why
+    sides = [side for side in (SOURCE, DESTINATION) if migration.host_at(side) == its.host]
+    if not any(kind.needs(side, fenced=its.forced_down) for side in sides):
+        return None
+    if any(kind.needs(side, fenced=True) for side in sides):
+        return why
+    return f"{why}; if it is off for good, an administrator forces it down first"
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -183,12 +211,12 @@ def refused(
 ) -> exception.Conflict:
     """Return the error: for the vm state, if that does not allow it, else for the task state.
 
-    :param under_way: the operation of that task state, to be named
+    :param under_way: the operation that is under way, to be named
     """
     state = f"vm_state {vm_state}"
     if vm_state in kind.begins and task_state is not None:
         state = f"task_state {task_state}"
-        if under_way is not None:
-            action = kinds.get(under_way.kind).action
-            state += f": '{action}' is under way since {under_way.created_at:%Y-%m-%dT%H:%M:%SZ}"
+    if under_way is not None:
+        action = kinds.get(under_way.kind).action
+        state += f": '{action}' is under way since {under_way.created_at:%Y-%m-%dT%H:%M:%SZ}"
     return exception.Conflict(f"Cannot '{kind.action}' instance {uuid} while it is in {state}")

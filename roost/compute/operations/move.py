@@ -81,7 +81,7 @@ def stay(operation: HostOperation) -> None:
     _bind(operation, operation.instance)
     if operation.migration.stays_on_host:
         operation.host.tracker.note(_instance_at(operation, SOURCE))
-    if operation.instance.power_state == states.RUNNING:
+    if _ran(operation):
         operation.host.virt.power_on(operation.uuid)
 
 
@@ -99,8 +99,16 @@ def arrive(operation: HostOperation) -> None:
     with host.drives.made(instance, info) as drive:
         create = functools.partial(_create, operation, instance, info, drive, copied)
         host.patience.retry(f"{operation}: disks", create, stopping=host.stopping)
-    if instance.power_state == states.RUNNING:
+    if _ran(operation):
         host.virt.power_on(operation.uuid)
+
+
+def _ran(operation: HostOperation) -> bool:
+    """Return whether the guest ran when the move began; it may have stopped since."""
+    before = operation.migration.power_before
+    if before is None:  # a conductor of the release before has written the row
+        before = operation.instance.power_state
+    return bool(before == states.RUNNING)
 
 
 def _create(

@@ -20,6 +20,7 @@ from roost.db.cell import (
     identity,
     instances,
     leases,
+    left_behind,
     migrations,
     operations,
     ports,
@@ -163,6 +164,7 @@ class BuildProgress:
             if nothing_else:
                 leases.end_others(session, held, host=host)
                 operations.end_others(session, held_operations, host=host)
+                left_behind.renew(session, host)
         return sorted(lost), sorted(over)
 
     @retried

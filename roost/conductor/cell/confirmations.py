@@ -33,13 +33,13 @@ class Confirmations:
     seconds: float
 
     def sweep(self, surely_down: Callable[[Collection[str]], Collection[str]]) -> None:
-        """Begin to confirm the moves that have waited too long, and whose hosts are up.
+        """Begin to confirm the moves that have waited too long, and whose new hosts are up.
 
         :param surely_down: returns which of some hosts are certainly down
         """
         if not self.seconds:
             return
-        hosts = self.database.query(migrations.hosts_of_unfinished)
+        hosts = self.database.query(migrations.destinations_of_unconfirmed)
         if not hosts:
             return
         down = surely_down(hosts)

@@ -8,7 +8,9 @@ step that failed begins the way back; the sweeper sends a step again to a host t
 Only the operation's row says which host works on the server. So whoever dies, another conductor and
 the same hosts go on from the row; and what a step does may be done again.
 
-A destination that refuses the server in the first step is replaced by another one.
+A destination that refuses the server in the first step is replaced by another one. The steps of a
+host that is fenced are skipped: what it may have of the server is noted as left behind, and it
+removes that when it is up again.
 
 At the end the server has one claim, unless it waits for its user: then it is on the destination,
 and keeps both. On the same host it is one claim, for the larger of both flavors meanwhile.
@@ -20,12 +22,20 @@ import logging
 from typing import Any, Final
 
 from roost import exception, states
+from roost.conductor.cell.liveness import COMPUTE
 from roost.conductor.cell.move_claims import MoveClaims
 from roost.conductor.cell.operation_outcomes import ObservedGuest
 from roost.conductor.failures import instant_event
 from roost.conductor.notifications import ServerNotifications
 from roost.context import RequestContext, project_context
-from roost.db.cell import guest_config, instances, left_behind, migrations, operations
+from roost.db.cell import (
+    guest_config,
+    instances,
+    left_behind,
+    migrations,
+    operations,
+    services,
+)
 from roost.db.cell.operations import OverdueOperation
 from roost.db.engine import Database, Session, retried
 from roost.objects import (
@@ -131,16 +141,31 @@ class ServerMoves:
             self.send(_context(overdue), operation)
 
     def host_is_down(self, overdue: OverdueOperation) -> None:
-        """Undo the move, if its step can be undone, or go on without the step, or wait."""
+        """Undo the move, if its step can be undone, or go on without the step, or wait.
+
+        A guest may run on a host that is only down; none does on one that is fenced.
+        """
         kind, operation = kinds.get(overdue.kind), _of(overdue)
         step = kind.step(str(overdue.step))
         if kind.undoing(step.name) is not None:
             self._undo(overdue, operation, f"The host {overdue.host} went down.")
-        elif step.when_down:
+        elif step.when_down or self._is_fenced(overdue):
             self._go_on_without(overdue, operation)
         else:
-            LOG.warning("[instance: %s] %s (%s) waits for %s, which is down",
-                        overdue.instance_uuid, overdue.kind, step.name, overdue.host)  # fmt: skip
+            LOG.warning("[instance: %s] %s (%s) waits for %s, which is down: force it down if it is"
+                        " off for good", overdue.instance_uuid, overdue.kind, step.name,
+                        overdue.host)  # fmt: skip
+
+    def _is_fenced(self, overdue: OverdueOperation) -> bool:
+        """Return whether an operator has forced a host down, so that no guest runs there.
+
+        Where a server is resized on its own host, there is no other that could go on.
+        """
+        with self.database.read() as session:
+            known = services.list_services(session, hosts=[overdue.host], binary=COMPUTE)
+            migration = migrations.unfinished(session, overdue.instance_uuid)
+        fenced = any(service.forced_down for service in known)
+        return fenced and migration is not None and not migration.stays_on_host
 
     def _undo(self, overdue: OverdueOperation, operation: Operation, why: str) -> None:
         """Begin the way back, because a step cannot be done."""
@@ -152,8 +177,12 @@ class ServerMoves:
     def _go_on_without(self, overdue: OverdueOperation, operation: Operation) -> None:
         """Go on without a step, whose host removes what is left when it reads the rows again."""
         self.database.write(left_behind.note, overdue.instance_uuid, overdue.host)
+        why = f"Without {overdue.host}, which removes what it has when it is up again."
+        LOG.warning("[instance: %s] %s goes on without %s on %s, which is down",
+                    overdue.instance_uuid, overdue.kind, overdue.step, overdue.host)  # fmt: skip
+        event = instant_event("cell-conductor.skip", host=self.host, result="Success", details=why)
         step = kinds.get(overdue.kind).following(str(overdue.step))
-        found = ObservedGuest(overdue.host, states.NOSTATE)
+        found = ObservedGuest(overdue.host, states.NOSTATE, events=[event])
         self._go_on(_context(overdue), operation, step, StepReport(found))
 
     def _go_on(
@@ -368,7 +397,8 @@ def _outcome(operation: Operation, migration: Migration, report: StepReport) -> 
     if report.network_info is not None:
         changes["network_info"] = report.network_info
     if operation.kind == REVERT_RESIZE.name:
-        vm_state = found.vm_state or states.ACTIVE
+        before = states.AS_FOUND.get(migration.power_before or states.RUNNING, states.ACTIVE)
+        vm_state = found.vm_state or before
         changes |= {"vm_state": vm_state, "power_state": found.power_state or states.NOSTATE}
         return changes | _place(migration, SOURCE)
     if _is_undone(operation):

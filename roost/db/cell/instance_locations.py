@@ -6,10 +6,10 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from roost.db import wire
-from roost.db.cell import migrations, models
+from roost.db.cell import left_behind, migrations, models
 from roost.db.engine import Session
 from roost.objects import Flavor, ImageMeta, InstanceLocation
-from roost.objects.host import DELETED, ELSEWHERE, HERE, MOVING, NOWHERE, UNKNOWN
+from roost.objects.host import DELETED, ELSEWHERE, HERE, LEFT, MOVING, NOWHERE, UNKNOWN
 
 _c = models.instances.c
 _AT_ONCE: Final = 1000  # rows that one statement names
@@ -33,9 +33,10 @@ def look(
         here = sa.select(*_COLUMNS).where(_c.host == host, _c.deleted_at.is_(None))
         found |= {row.uuid: _seen_from(host, row) for row in session.execute(here)}
     if any(location.place == ELSEWHERE for location in found.values()):
-        for uuid in found.keys() & migrations.on_host(session, host).keys():
-            if found[uuid].place == ELSEWHERE:
-                found[uuid].place = MOVING
+        moving, left = migrations.on_host(session, host), left_behind.proven(session, host)
+        for uuid, location in found.items():
+            if location.place == ELSEWHERE and (uuid in moving or uuid in left):
+                location.place = MOVING if uuid in moving else LEFT
     return list(found.values())
 
 

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from roost import exception, states
 from roost.db import clock, ordering, prepared, wire
 from roost.db.cell import instances, left_behind, models
+from roost.db.cell.left_behind import OLD_COPY
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.ordering import Sort
@@ -26,9 +27,6 @@ _table = models.migrations
 _c = _table.c
 _FLAVORS: Final = ("old_flavor", "new_flavor")
 _PLACES: Final = ("source_place", "dest_place")
-# What destroys a guest and was due so long ago does not begin by itself: the database may be an old
-# copy, and that guest the only one of its server by now.
-OLD_COPY: Final = datetime.timedelta(hours=1)
 _SET_HERE: Final = ("id", "created_at", "updated_at")
 _IS_UNFINISHED: Final = sa.and_(*(_c.status != status for status in ENDED))
 _UNFINISHED: Final = (
@@ -68,11 +66,10 @@ def unfinished(session: Session, instance_uuid: str) -> Migration | None:
     return None if row is None else _as_migration(row)
 
 
-def hosts_of_unfinished(session: Session) -> set[str]:
-    """Return the hosts from or to which instances have moved that wait for their users."""
+def destinations_of_unconfirmed(session: Session) -> set[str]:
+    """Return the hosts to which instances have moved that wait for their users."""
     waits = _c.status == FINISHED
-    hosts = sa.union(sa.select(_c.source_host).where(waits), sa.select(_c.dest_host).where(waits))
-    return {*session.scalars(hosts)}
+    return {*session.scalars(sa.select(_c.dest_host).where(waits).distinct())}
 
 
 def list_unconfirmed(
@@ -87,7 +84,7 @@ def list_unconfirmed(
     Those without a guest on their destination are left out: they can be reverted only. So are those
     that have waited for longer than ``OLD_COPY`` on top.
 
-    :param but_not_on: hosts whose migrations are left out
+    :param but_not_on: hosts that must not be the destination
     """
     now, instance = clock.now(session), models.instances.c
     before = now - datetime.timedelta(seconds=seconds)
@@ -96,7 +93,7 @@ def list_unconfirmed(
         sa.select(_table)
         .join(models.instances, instance.uuid == _c.instance_uuid)
         .where(*waits, instance.power_state != states.NOSTATE, instance.task_state.is_(None))
-        .where(_c.source_host.not_in(but_not_on), _c.dest_host.not_in(but_not_on))
+        .where(_c.dest_host.not_in(but_not_on))
         .order_by(_c.updated_at)
         .limit(limit)
     )

@@ -162,6 +162,7 @@ migrations = sa.Table(
     sa.Column("new_flavor", LongText, nullable=False),
     sa.Column("disk_total_bytes", sa.BigInteger),
     sa.Column("disk_processed_bytes", sa.BigInteger),
+    sa.Column("power_before", sa.Integer),
     sa.Column("request_id", sa.String(64), nullable=False),
     sa.Column("user_id", sa.String(255), nullable=False),
     sa.Column("project_id", sa.String(255), nullable=False),
@@ -239,12 +240,14 @@ services = sa.Table(
     sa.Index("services_by_binary", "binary"),
 )
 
-# Hosts that may have guests of instances that were deleted, or rescheduled, while they were down.
+# Hosts that may have guests of instances that were deleted, rescheduled or moved while they were
+# down.
 left_behind = sa.Table(
     "left_behind",
     metadata,
     sa.Column("instance_uuid", Uuid, primary_key=True),
     sa.Column("host", sa.String(255), primary_key=True, index=True),
+    sa.Column("noted_at", UtcDateTime),
 )
 
 # The local network driver's addresses. A port belongs to one instance, on whatever host.

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from roost import exception
 from roost.db import clock, prepared, wire
 from roost.db.cell import actions, instances, models
-from roost.db.cell.migrations import OLD_COPY
+from roost.db.cell.left_behind import OLD_COPY
 from roost.db.engine import Session
 from roost.db.types import UtcDateTime, database_now
 from roost.objects import (

@@ -1,9 +1,14 @@
 """Requests to move a server, to confirm that, and to revert it."""
 
+import datetime
+
 import pytest
+import sqlalchemy as sa
 
 from roost import states
-from roost.db.cell import instances, migrations, operations
+from roost.db.cell import instances, left_behind, migrations, models, operations, services
+from roost.db.types import utcnow
+from roost.rpc.compute import Compute
 from tests.api_harness import ADMIN, ALICE, count_statements
 from tests.builders import CELL1, a_context, a_flavor, a_migration, an_image
 
@@ -166,6 +171,68 @@ def test_the_end_of_a_move_begins_on_the_host_that_gives_the_server_up(
     again = act(world, moved, {action: None}, token=ALICE)
     assert again.status_code == 409
     assert f"'{action}' is under way since" in message(again)
+
+
+@pytest.fixture
+def hosts(world):
+    """Let the hosts of these states report, beside a conductor: up, down or fenced."""
+
+    def hosts(**states_of):
+        long_ago = utcnow() - datetime.timedelta(hours=1)
+        table = models.services
+        with world.databases[CELL1].begin() as session:
+            services.report(session, host="c1", binary="roost-cell-conductor")
+            for host, state in states_of.items():
+                itself = {"host": host, "binary": "roost-compute", "version": Compute.version}
+                services.report(session, **itself)
+                if state != "up":
+                    down = {"last_seen_up": long_ago, "forced_down": state == "fenced"}
+                    session.execute(sa.update(table).where(table.c.host == host).values(down))
+
+    return hosts
+
+
+@pytest.mark.parametrize(
+    ("source", "destination", "allowed"),
+    [
+        ("up", "up", {"confirmResize", "revertResize"}),
+        ("down", "up", {"confirmResize"}),
+        ("fenced", "up", {"confirmResize"}),
+        ("up", "down", set()),  # the guest may run there
+        ("up", "fenced", {"revertResize"}),
+        ("down", "down", {"os-resetState"}),
+        ("fenced", "fenced", {"os-resetState"}),
+    ],
+)
+@pytest.mark.parametrize("action", ["confirmResize", "revertResize", "os-resetState"])
+def test_a_move_ends_without_the_host_that_is_dead(
+    world, moved, hosts, source, destination, action, allowed
+):
+    hosts(h1=source, h2=destination)
+    answer = act(world, moved, {action: {"state": "error"} if action == "os-resetState" else None})
+    assert (answer.status_code < 300) == (action in allowed), answer.text
+    assert answer.status_code < 300 or answer.status_code == 409
+    if (destination, action) == ("down", "revertResize") and source == "up":
+        assert "an administrator forces it down first" in message(answer)
+
+
+def test_a_server_whose_hosts_are_both_dead_is_where_its_row_says_from_a_reset_on(
+    world, moved, hosts
+):
+    hosts(h1="down", h2="down")
+    assert act(world, moved, {"os-resetState": {"state": "error"}}).status_code == 202
+    row = world.instance(moved.uuid)
+    assert (row.vm_state, row.host) == (states.ERROR, "h2")
+    assert in_cell(world, migrations.unfinished, moved.uuid) is None
+    assert in_cell(world, left_behind.on_host, "h1") == set()  # what is there may be all there is
+    assert world.scheduler.released == [([moved.uuid], "h1")]
+
+
+def test_a_request_that_comes_too_early_says_what_is_under_way(world, server):
+    act(world, server, {"migrate": None})
+    answer = act(world, server, {"confirmResize": None})
+    assert answer.status_code == 409
+    assert "vm_state active: 'migrate' is under way since" in message(answer)
 
 
 def test_a_server_shows_how_much_of_its_disks_is_copied_and_others_cost_nothing(world, server):

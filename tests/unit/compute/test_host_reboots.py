@@ -43,6 +43,12 @@ def test_a_guest_that_ran_runs_again_and_somebody_is_told(site, caplog):
     assert "its guest had ended with its host, which was started again" in caplog.text
 
 
+def test_a_guest_that_waits_for_the_end_of_its_move_runs_again(site):
+    site.server.vm_state = states.RESIZED
+    site.starts_again()
+    assert (site.power, site.server.vm_state) == (states.RUNNING, states.RESIZED)
+
+
 def test_unless_it_is_asked_for_the_server_follows_its_guest(site):
     site.starts_again(resumes=False)
     assert (site.power, site.server.vm_state) == (states.SHUTDOWN, states.STOPPED)

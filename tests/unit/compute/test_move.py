@@ -6,7 +6,7 @@ import pytest
 
 from roost import exception, states
 from roost.objects import BlockDevice, GuestConfig
-from roost.operations.kinds import MIGRATE
+from roost.operations.kinds import MIGRATE, REVERT_RESIZE
 from tests.builders import a_migration
 
 MIB = 1024**2
@@ -30,6 +30,20 @@ def send(server, do_step):
         return do_step(server, "send", kind=MIGRATE, **row)["reason"]
 
     return send
+
+
+@pytest.mark.parametrize("before", [states.RUNNING, states.SHUTDOWN])
+@pytest.mark.parametrize("now", [states.RUNNING, states.NOSTATE])
+def test_a_guest_that_comes_back_runs_as_it_did_before_whatever_it_does_now(
+    rig, server, do_step, before, now
+):
+    rig.virt.power_off(server.uuid)
+    server.vm_state, server.power_state = states.RESIZED, now
+    moved = a_migration(
+        instance_uuid=server.uuid, source_host="h1", dest_host="h2", power_before=before
+    )
+    do_step(server, "stay", kind=REVERT_RESIZE, migration=moved)
+    assert rig.virt.describe(server.uuid).power_state == before
 
 
 def test_a_guest_is_stopped_only_if_it_can_move(rig, server, send, tmp_path):

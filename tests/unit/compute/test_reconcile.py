@@ -41,6 +41,15 @@ def test_the_guest_of_an_attempt_that_went_on_elsewhere_is_destroyed(world):
     assert world.kinds() == ["leftover_destroyed"]
 
 
+def test_what_an_instance_that_went_on_without_this_host_has_left_is_destroyed(world):
+    gone = world.server(host="h2")
+    world.reconcile()
+    assert world.kinds() == ["guest_left"]
+    world.conductor.left_behind.add((gone.uuid, "h1"))
+    world.reconcile()
+    assert (world.virt.list_guests(), world.kinds()[1:]) == ([], ["leftover_destroyed"])
+
+
 def test_leftovers_are_destroyed_before_the_host_serves(rig, world):
     delete_elsewhere(world, world.server())
     rig.manager().start()

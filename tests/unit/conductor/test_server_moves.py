@@ -6,9 +6,18 @@ import pytest
 import sqlalchemy as sa
 
 from roost import exception, states
+from roost.conductor.cell.liveness import COMPUTE
 from roost.conductor.cell.operation_outcomes import ObservedGuest
 from roost.conductor.cell.server_moves import StepReport
-from roost.db.cell import actions, instances, left_behind, migrations, models, operations
+from roost.db.cell import (
+    actions,
+    instances,
+    left_behind,
+    migrations,
+    models,
+    operations,
+    services,
+)
 from roost.db.types import utcnow
 from roost.objects import InstancePlace
 from roost.operations import kinds
@@ -215,7 +224,6 @@ def test_a_destination_that_goes_down_before_anything_was_stopped_is_left_alone(
     [
         (MIGRATE, 1, "h1", "stay"),
         (MIGRATE, 2, "h2", "withdraw"),
-        (CONFIRM_RESIZE, 0, "h1", "leave"),
         (REVERT_RESIZE, 0, "h2", "withdraw"),
         (REVERT_RESIZE, 1, "h1", "stay"),
     ],
@@ -238,8 +246,53 @@ def test_a_host_that_may_have_the_guest_is_waited_for(
 
 
 @pytest.mark.parametrize(
+    ("kind", "done", "fails", "dead", "skipped", "ended"),
+    [
+        (CONFIRM_RESIZE, 0, False, "h1", "leave", "confirmed"),
+        (REVERT_RESIZE, 0, False, "h2", "withdraw", "reverted"),
+        (MIGRATE, 2, True, "h2", "withdraw", "failed"),
+        (MIGRATE, 1, True, "h1", "stay", "failed"),
+    ],
+)
+def test_the_steps_of_a_fenced_host_are_skipped_and_what_it_has_is_left_behind(
+    cell, begin, report, kind, done, fails, dead, skipped, ended
+):
+    uuid = begin(kind)
+    for _ in range(done):
+        report(uuid)
+    if fails:
+        report(uuid, reason="it broke")
+    assert (of(cell, uuid).step, of(cell, uuid).host) == (skipped, dead)
+    operation_uuid = of(cell, uuid).uuid
+    with cell.database.begin() as session:
+        services.report(session, host=dead, binary=COMPUTE)
+        (service,) = services.list_services(session, hosts=[dead])
+        services.update(session, service.uuid, forced_down=True)
+    cell.down = {dead}
+    end_leases(cell)
+    cell.sweep()
+    while of(cell, uuid) is not None:  # what the others do after that
+        report(uuid, power_state=states.RUNNING)
+    assert (row(cell, uuid).task_state, status(cell, uuid)) == (None, ended)
+    with cell.database.read() as session:
+        assert left_behind.on_host(session, dead) == {uuid}
+        events = actions.events_of(session, operation_uuid)
+    (skip,) = [event for event in events if event.event == "cell-conductor.skip"]
+    assert dead in skip.details
+    assert cell.scheduler.released == [(uuid, "h1" if kind is CONFIRM_RESIZE else "h2")]
+
+
+def test_without_its_source_which_is_only_down_a_move_is_confirmed(cell, begin):
+    uuid = begin(CONFIRM_RESIZE)
+    cell.down = {"h1"}
+    end_leases(cell)
+    cell.sweep()
+    assert (of(cell, uuid), status(cell, uuid)) == (None, "confirmed")
+
+
+@pytest.mark.parametrize(
     ("kind", "step"),
-    [(MIGRATE, "withdraw"), (CONFIRM_RESIZE, "leave"), (REVERT_RESIZE, "withdraw")],
+    [(MIGRATE, "withdraw"), (REVERT_RESIZE, "withdraw"), (REVERT_RESIZE, "stay")],
 )
 def test_what_may_have_the_guest_is_sent_without_end(cell, begin, report, kind, step):
     uuid = begin(kind)
@@ -247,7 +300,9 @@ def test_what_may_have_the_guest_is_sent_without_end(cell, begin, report, kind, 
         report(uuid)
         report(uuid)
         report(uuid, reason="it broke")
-        cell.bus.sent.clear()
+    if step == "stay":
+        report(uuid)
+    cell.bus.sent.clear()
     for _ in range(3 * kind.tries):
         end_leases(cell)
         cell.sweep()
@@ -351,9 +406,9 @@ def wait(cell):
 
 @pytest.mark.parametrize(
     ("seconds", "down", "begins"),
-    [(50, (), True), (70, (), False), (0, (), False), (50, ("h1",), False), (50, ("h2",), False)],
+    [(50, (), True), (70, (), False), (0, (), False), (50, ("h1",), True), (50, ("h2",), False)],
 )
-def test_a_move_that_waits_too_long_is_confirmed_once_while_both_hosts_are_up(
+def test_a_move_that_waits_too_long_is_confirmed_once_while_its_new_host_is_up(
     cell, wait, seconds, down, begins
 ):
     uuid = wait()
@@ -381,7 +436,7 @@ def test_a_move_is_not_confirmed_by_itself_where_that_may_cost_the_guest(cell, w
 
 def test_moves_that_wait_for_a_host_that_is_down_keep_no_others_waiting(cell, wait):
     for _ in range(100):
-        wait(600, source_host="h7")
+        wait(600, dest_host="h7")
     uuid = wait()
     cell.confirm_seconds, cell.down = 50, {"h7"}
     cell.sweeper(lease_seconds=600).sweep()

@@ -1,11 +1,14 @@
 """Where instances are, as hosts see it."""
 
+import datetime
+
 import pytest
 import sqlalchemy as sa
 
 from roost import states
-from roost.db.cell import instance_locations, instances, migrations
-from roost.objects.host import DELETED, ELSEWHERE, HERE, NOWHERE, UNKNOWN
+from roost.db.cell import instance_locations, instances, left_behind, migrations, models
+from roost.db.types import utcnow
+from roost.objects.host import DELETED, ELSEWHERE, HERE, LEFT, MOVING, NOWHERE, UNKNOWN
 from tests.builders import NOW, a_migration, a_uuid, an_instance
 
 AT_REST = {"vm_state": states.ACTIVE, "task_state": None}
@@ -44,6 +47,25 @@ def test_each_instance_is_somewhere(cell_db, place, look):
     assert [found[uuid].place for uuid in (here, there, no_host, gone, stranger)] == [
         *(HERE, ELSEWHERE, NOWHERE, DELETED, UNKNOWN)
     ]
+
+
+def test_what_was_left_behind_counts_as_that_unless_the_database_may_be_an_old_copy(
+    cell_db, place, look
+):
+    there, here, moving = place("h2"), place("h1"), place("h2")
+    with cell_db.begin() as session:
+        for uuid in (there, here, moving):
+            left_behind.note(session, uuid, "h1")
+        migrations.create(session, a_migration(instance_uuid=moving))
+    found = look(there, here, moving)
+    assert [found[uuid].place for uuid in (there, here, moving)] == [LEFT, HERE, MOVING]
+    long_ago = utcnow() - left_behind.OLD_COPY - datetime.timedelta(minutes=1)
+    with cell_db.begin() as session:
+        session.execute(sa.update(models.left_behind).values(noted_at=long_ago))
+    assert look(there)[there].place == ELSEWHERE
+    with cell_db.begin() as session:
+        left_behind.renew(session, "h1")  # the host has started again
+    assert look(there)[there].place == LEFT
 
 
 def test_its_host_attempt_and_states_are_told(place, look):

@@ -91,9 +91,7 @@ def test_what_an_administrator_may_declare_is_active_or_error_but_not_of_builds_
     others = set(MOVES) - set(RESETS)
     ending = {states.DELETING, *PUT_AWAY}
     assert {s.task for s in others} == {*states.BUILD_TASKS, *ending, *OF_MOVES, None}
-    assert {s.vm for s in others if s.task is None} == {
-        *(states.DELETED, states.SOFT_DELETED, states.RESIZED)
-    }
+    assert {s.vm for s in others if s.task is None} == {*(states.DELETED, states.SOFT_DELETED)}
 
 
 def test_a_move_ends_where_it_began_or_where_it_leads_and_only_a_delete_cuts_it_short():

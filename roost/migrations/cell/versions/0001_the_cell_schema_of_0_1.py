@@ -169,6 +169,7 @@ def upgrade() -> None:
         "left_behind",
         sa.Column("instance_uuid", UUID, nullable=False),
         sa.Column("host", sa.String(length=255), nullable=False),
+        sa.Column("noted_at", TIME, nullable=True),
         sa.PrimaryKeyConstraint("instance_uuid", "host"),
         **TABLE,
     )
@@ -193,6 +194,7 @@ def upgrade() -> None:
         sa.Column("new_flavor", LONG_TEXT, nullable=False),
         sa.Column("disk_total_bytes", sa.BigInteger(), nullable=True),
         sa.Column("disk_processed_bytes", sa.BigInteger(), nullable=True),
+        sa.Column("power_before", sa.Integer(), nullable=True),
         sa.Column("request_id", sa.String(length=64), nullable=False),
         sa.Column("user_id", sa.String(length=255), nullable=False),
         sa.Column("project_id", sa.String(length=255), nullable=False),
