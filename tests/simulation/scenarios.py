@@ -194,10 +194,10 @@ def run(scenario: Scenario, reef: Reef, *, seed: object = 0) -> Iterator[str]:
             world.do(lambda: scenario.act(user))
         except AssertionError as error:
             yield str(error)
-        yield from _order(world, user)
+        yield from in_order(world, user)
         reef.watching = False
         world.do(lambda: _delete_all(world, user, by_force=bool(scenario.retained_for)))
-        yield from _order(world, user)
+        yield from in_order(world, user)
         for task, error in world.loop.accidents:
             yield f"{task} had an accident: {error!r}"
 
@@ -207,7 +207,8 @@ def _delete_all(world: World, user: User, *, by_force: bool) -> None:
         user.delete(name, by_force=by_force)
 
 
-def _order(world: World, user: User) -> Iterator[str]:
+def in_order(world: World, user: User) -> Iterator[str]:
+    """Let the world go on until all is in order; yield what is wrong in the end."""
     until = world.loop.now + PATIENCE
     wrong = ["nobody looked"]
     while wrong and world.loop.now < until:

@@ -1,11 +1,12 @@
-"""What can happen to a step of a flow (``roost.flow``), and how to make it happen once."""
+"""What can happen to a step of a flow (``roost.flow``), or of a move, and how to do it once."""
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from roost.compute import build
-from roost.compute.operations import rebuild
+from roost.compute.operations import move, rebuild
 from roost.conductor.super import boot
 from roost.flow import Flow
 from tests.simulation.loop import Killed, current
@@ -37,7 +38,7 @@ class Runner:
     def __init__(self, step: str, mishap: str) -> None:
         self.step, self.mishap = step, mishap
         self.happened = False
-        self._undone: list[str] = []
+        self._undos: set[str] = set()
 
     def __call__(self, do: Callable[[Any], None], work: Any) -> None:
         twice = self.happened and self.mishap == "is undone twice" and do.__name__ in self._undos
@@ -49,13 +50,13 @@ class Runner:
         self.happened = True
         self._let_happen(do, work)
 
-    def watch(self, flow: Flow[Any]) -> None:
-        self._undos = {step.undo.__name__ for step in flow.steps if step.undo is not None}
+    def watch(self, undos: set[str]) -> None:
+        self._undos = undos
 
     def _let_happen(self, do: Callable[[Any], None], work: Any) -> None:
         if self.mishap == "fails before":
             raise Accident(self.step)
-        if self.mishap == "dies before":
+        if self.mishap in ("dies before", "is gone for good"):
             _die()
         do(work)
         if self.mishap == "runs twice":
@@ -77,7 +78,7 @@ def _die() -> None:
 @contextlib.contextmanager
 def happening(flow: str, runner: Runner) -> Iterator[None]:
     """Let all work on a flow go through a runner."""
-    runner.watch(FLOWS[flow])
+    runner.watch({step.undo.__name__ for step in FLOWS[flow].steps if step.undo is not None})
     if flow == "build":
         make = build.build_flow
         build.build_flow = lambda run=runner: make(run)
@@ -92,3 +93,17 @@ def happening(flow: str, runner: Runner) -> Iterator[None]:
         yield
     finally:
         FLOWS[flow].run = before
+
+
+@contextlib.contextmanager
+def happening_in_moves(*runners: Runner) -> Iterator[None]:
+    """Let the steps of moves go through runners, each through that of its name."""
+    before = dict(move.STEPS)
+    for runner in runners:
+        runner.watch({"discard", "stay", "withdraw"})
+        do = functools.partial(runner, before[runner.step])
+        move.STEPS[runner.step] = do  # type: ignore[index]
+    try:
+        yield
+    finally:
+        move.STEPS.update(before)  # type: ignore[attr-defined]
