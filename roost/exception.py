@@ -138,7 +138,7 @@ class ReadOnly(Lost):
 
 
 class Unfinished(Unavailable):
-    """The database answers, but had no time or no space for a statement; nothing was done."""
+    """The database answers, but a statement had no time, space or privilege; nothing was done."""
 
     code = "unfinished"
 

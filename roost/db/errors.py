@@ -1,8 +1,9 @@
 """Maps errors of drivers to exceptions: a database is unavailable, or did not run a statement.
 
 PostgreSQL's errors are classified by SQLSTATE, those of MariaDB and MySQL by number, those of
-SQLite by name. Only an error of the connection itself counts as unavailable: a database that
-refuses or cancels a statement, or lacks resources for it, is available.
+SQLite by name. Only an error of the connection itself counts as unavailable, and before a
+transaction has begun every error is one: our user may be unknown, locked or without a password that
+counts. A database that refuses or cancels a statement, or lacks resources for it, is available.
 
 Used by :mod:`roost.db.engine` and :mod:`roost.db.drivers` only.
 """
@@ -22,7 +23,7 @@ _CONFLICTS: Final = {"40001", "40P01"}  # could not serialize; deadlock
 _CUT_OFF: Final = ("08", "57P", "25P03")  # connection; shut down; idle for too long
 _CLOSED_TO_US: Final = ("28", "3D000", "53300")  # password; no such database; connections
 _READ_ONLY: Final = "25006"
-_UNFINISHED: Final = ("53", "57014", "58")  # resources; cancelled; files
+_UNFINISHED: Final = ("53", "57014", "58", "42501")  # resources; cancelled; files; privileges
 
 _MYSQL_FULL: Final = {1040, 1203, 1226}  # too many connections, of all or of this user
 _MYSQL_CUT_OFF: Final = {
@@ -36,6 +37,7 @@ _MYSQL_OPTION: Final = 1290  # "running with the --read-only option", or with an
 _MYSQL_UNFINISHED: Final = {
     *(1021, 1037, 1038, 1041, 1114),  # disk, memory, table are full
     *(1317, 1969, 3024),  # interrupted; took too long
+    *(1142, 1143, 1227, 1370),  # privileges for a table, a column, an operation, a routine
 }
 
 _SQLITE_BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
@@ -96,24 +98,20 @@ def is_full(error: BaseException) -> bool:
     return _number(error) in _MYSQL_FULL or any(w in str(_raised(error)) for w in _FULL_TEXTS)
 
 
-def is_unreachable(error: BaseException, *, begun: bool) -> bool:
-    """Return whether a database is down, unreachable, unknown or refuses us.
-
-    :param begun: whether its server has begun a transaction; psycopg has no code for its failures
-        to connect, nor for statements that it refuses to send
-    """
+def is_unreachable(error: BaseException) -> bool:
+    """Return whether a database is down, unreachable, unknown or refuses us."""
     if isinstance(error, db_exception.DBNonExistentDatabase | sa.exc.TimeoutError):
         return True
     if is_lost(error) or _number(error) in _MYSQL_CLOSED_TO_US:
         return True
-    if (sqlstate := _sqlstate(error)) is not None:
-        return sqlstate.startswith(_CLOSED_TO_US)
-    is_psycopg = _number(error) is None and not _sqlite_name(error)
-    return is_psycopg and not begun and isinstance(error, sa.exc.OperationalError)
+    return (_sqlstate(error) or "").startswith(_CLOSED_TO_US)
 
 
 def is_unfinished(error: BaseException) -> bool:
-    """Return whether a statement was cancelled, or lacked resources: it may succeed later."""
+    """Return whether a statement was cancelled, or lacked resources or our user the privilege.
+
+    It may succeed later.
+    """
     sqlstate = _sqlstate(error) or ""
     return (
         _number(error) in _MYSQL_UNFINISHED
@@ -123,8 +121,8 @@ def is_unfinished(error: BaseException) -> bool:
 
 
 def reason(error: BaseException) -> str:
-    """Return the driver's own message, without the users' values that SQLAlchemy appends."""
-    return str(_raised(error)).partition("\n[SQL: ")[0].strip()
+    """Return the driver's own message in a line, without users' values that SQLAlchemy appends."""
+    return " ".join(str(_raised(error)).partition("\n[SQL: ")[0].split())
 
 
 def _raised(error: BaseException) -> BaseException:
@@ -150,6 +148,7 @@ def _sqlite_name(error: BaseException) -> str:
     return getattr(_raised(error), "sqlite_errorname", None) or ""
 
 
+_CANNOT_BE_REACHED: Final = "the database {} cannot be reached: {}"
 _MEANINGS: Final[Sequence[tuple[Callable[[Exception, bool], bool], type[Unavailable], str]]] = (
     (
         lambda error, _: is_deadlock(error),
@@ -163,10 +162,7 @@ _MEANINGS: Final[Sequence[tuple[Callable[[Exception, bool], bool], type[Unavaila
         Full,
         "{} accepts no more connections: {}",
     ),
-    (
-        lambda error, begun: is_unreachable(error, begun=begun),
-        Unavailable,
-        "the database {} cannot be reached: {}",
-    ),
+    (lambda error, _: is_unreachable(error), Unavailable, _CANNOT_BE_REACHED),
     (lambda error, _: is_unfinished(error), Unfinished, "{} did not finish it: {}"),
+    (lambda _, begun: not begun, Unavailable, _CANNOT_BE_REACHED),
 )

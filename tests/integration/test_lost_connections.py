@@ -1,4 +1,4 @@
-"""What steps notice of a database that drops connections, restarts or falls silent."""
+"""What steps notice of a database that drops connections, refuses users or falls silent."""
 
 import concurrent.futures
 import contextlib
@@ -244,3 +244,58 @@ def test_a_server_that_takes_no_more_connections_is_waited_for(cramped):
             session.rollback()
             session.invalidate()  # the one connection is free for others
             assert asked.result(timeout=10) == 1
+
+
+@pytest.fixture
+def own_user(database, database_server):
+    """A user of the test's own, who may only read, and the database for that user."""
+    name = "u" + uuid.uuid4().hex[:10]
+    database_server.create_user(name, "secret")
+    alter(database, "GRANT SELECT ON numbers TO {user}", name)
+    url = sa.make_url(database.url).set(username=name, password="secret")
+    reader = Database(url.render_as_string(hide_password=False), connections=1)
+    yield name, reader
+    reader.close()
+    if is_postgresql(database):
+        alter(database, "DROP OWNED BY {user}", name)
+    database_server.drop_user(name)
+
+
+def alter(database, statement, name):
+    """Run a statement about a user as the owner of the database."""
+    user = name if is_postgresql(database) else f"{name}@'%%'"
+    with database.begin() as session:
+        session.exec_driver_sql(statement.format(user=user, name=session.engine.url.database))
+
+
+REFUSALS = [
+    ("postgresql", "ALTER ROLE {user} NOLOGIN"),
+    ("postgresql", "REVOKE CONNECT ON DATABASE {name} FROM PUBLIC"),
+    ("mariadb", "ALTER USER {user} ACCOUNT LOCK"),
+    ("mariadb", "ALTER USER {user} PASSWORD EXPIRE"),
+    ("mariadb", "REVOKE ALL, GRANT OPTION FROM {user}"),
+    ("mariadb", "DROP USER {user}"),
+]
+
+
+@pytest.mark.parametrize(("database_server", "refusal"), REFUSALS, indirect=["database_server"])
+def test_a_server_that_refuses_our_user_is_held_to_be_away(database, own_user, refusal):
+    name, reader = own_user
+    assert numbers(reader) == []
+    alter(database, refusal, name)
+    reader.renew()
+    with guarded(reader) as (breaker, watched):
+        with pytest.raises(exception.Unavailable, match=name) as caught:
+            numbers(watched)
+        assert breaker.is_open
+    assert len(caught.value.message.splitlines()) == 1
+    assert "secret" not in caught.value.message
+
+
+def test_a_user_who_may_not_do_one_thing_may_do_others(database, own_user):
+    _, reader = own_user
+    with guarded(reader) as (breaker, watched):
+        with pytest.raises(exception.Unfinished, match="denied"), watched.begin() as session:
+            session.execute(sa.delete(NUMBERS))
+        assert not breaker.is_open
+        assert numbers(watched) == []
