@@ -1,82 +1,17 @@
-"""The command line of every daemon: options, logs, and messages about invalid options.
+"""The command line of every daemon: options, logs, and messages about invalid options."""
 
-Each log record begins exactly one line, whatever text users send.
-"""
-
-import datetime
 import logging
 import sys
-import traceback
-from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
-from typing import Final, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from oslo_config import cfg
-from oslo_log import formatters, log
+from oslo_log import log
 
 import roost.conf
 from roost import concurrency, exception
+from roost.cmd import _records
 from roost.rpc import oslo_driver
-
-# Characters that begin a line or control terminals -> their escapes in a string.
-_ESCAPED: Final = {
-    code: repr(chr(code))[1:-1] for code in (*range(32), *range(127, 160), 0x2028, 0x2029)
-} | {ord("\t"): "\t"}
-_INDENTED: Final = _ESCAPED | {ord("\n"): "\n    "}
-_CODE: Final = "  File "  # begins the lines of a traceback about code, which users cannot send
-_ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
-
-
-def set_up(conf: cfg.ConfigOpts) -> None:
-    """Configure logging by the options; handlers of an operator's file keep other formatters."""
-    log.setup(conf, "roost")
-    logging.setLogRecordFactory(OneLine)
-    names = [*logging.root.manager.loggerDict]
-    for handler in {h for name in (None, *names) for h in logging.getLogger(name).handlers}:
-        if type(handler.formatter) is formatters.ContextFormatter:
-            handler.setFormatter(Formatter(datefmt=handler.formatter.datefmt, config=conf))
-
-
-class OneLine(logging.LogRecord):
-    """A record whose message is one line: line breaks in users' text, say a path, are escaped."""
-
-    def getMessage(self) -> str:  # noqa: N802 - logging's name
-        return super().getMessage().translate(_ESCAPED)
-
-
-class Formatter(formatters.ContextFormatter):
-    """Escapes line breaks in the user's identity and in exceptions, too.
-
-    The summary of an exception is its first line. In a traceback further lines are indented.
-    """
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
-        for name in ("error_summary", "instance", "user_identity"):
-            text = str(getattr(record, name, ""))
-            setattr(record, name, text.partition("\n")[0].translate(_ESCAPED))
-        return super().formatMessage(record)
-
-    def formatException(  # noqa: N802 - logging's name
-        self, ei: _ExcInfo, *, record: logging.LogRecord | None = None
-    ) -> str:
-        prefix = "" if record is None else self._prefix(record)
-        return "\n".join(f"{prefix}{line}" for line in _lines(ei))
-
-    def _prefix(self, record: logging.LogRecord) -> str:
-        """Return the prefix of each line of a traceback."""
-        record.asctime = self.formatTime(record, self.datefmt)
-        record.isotime = datetime.datetime.fromtimestamp(record.created).astimezone().isoformat()
-        return str(self.conf.logging_exception_prefix % record.__dict__)
-
-
-def _lines(ei: _ExcInfo) -> Iterator[str]:
-    """Yield the lines of a traceback; further lines of an exception's message are indented."""
-    for part in traceback.format_exception(*ei):
-        if part.startswith(_CODE):
-            yield from part.rstrip("\n").split("\n")
-        else:
-            yield from part.strip("\n").translate(_INDENTED).split("\n")
-
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -105,7 +40,7 @@ def load(prog: str, arguments: Sequence[str] | None = None) -> cfg.ConfigOpts:
     Ends the process when they cannot be read.
     """
     conf = read(prog, sys.argv[1:] if arguments is None else arguments)
-    set_up(conf)
+    _records.set_up(conf)
     return conf
 
 

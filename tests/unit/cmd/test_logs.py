@@ -1,9 +1,13 @@
 """What users send begins no line of a log, wherever it comes to be in a record."""
 
+import logging
+import re
 import subprocess
 import sys
 
 import pytest
+
+from roost.cmd._records import Records
 
 _EVIL = "'/a\\nERROR forged\\r\\x1b[2J\\u2028'"
 _BEGIN = """
@@ -40,6 +44,19 @@ _CODES = {
     "traceback": _CAUSED,
     "away": _PATH.format(error="__import__('roost').exception.Unavailable(name)"),
     "accident": _PATH.format(error="RuntimeError(name)"),
+    "told": (
+        "class Full_Remote(Exception): pass\n"
+        "try:\n    raise Full_Remote('no room')\n"
+        "except Full_Remote as error:\n"
+        "    LOG.warning('not built: %s', error)\n    LOG.warning('not built')\n"
+    ),
+    "repeated": (
+        "for what in ('first', 'second'):\n"
+        "    for _ in range(3):\n"
+        "        try:\n            raise ValueError(what)\n"
+        "        except ValueError:\n            LOG.exception('periodic work failed')\n"
+        "    LOG.warning(what + ' over')\n"
+    ),
 }
 _NEXT = "= next ="
 
@@ -95,6 +112,46 @@ def test_a_path_that_a_user_sends_is_in_one_line(logged):
     assert r"GET /a\nERROR forged\r\x1b[2J\u2028 failed" in first
     assert rest
     assert all(" ERROR roost.api.faults " in one for one in rest), rest
+
+
+def test_what_the_message_says_of_an_exception_is_not_said_again(logged):
+    told, untold = logged["told"]
+    assert told.endswith("[-] not built: no room")
+    assert untold.endswith("[-] not built: Full: no room")
+
+
+def test_an_error_that_repeats_has_one_traceback_and_then_a_line_each(logged):
+    lines = logged["repeated"]
+    assert sum("Traceback" in line for line in lines) == 1
+    again = r"periodic work failed: ValueError: (first|second) \(again: \d times since [\d:]+, "
+    first, second = (i for i, line in enumerate(lines) if line.endswith(" over"))
+    assert len([line for line in lines[:first] if re.search(again, line)]) == 2
+    assert [bool(re.search(again, line)) for line in lines[first + 1 : second]] == [True] * 3
+
+
+def record(make, error):
+    return make("roost", logging.ERROR, __file__, 1, "it failed", (), (type(error), error, None))
+
+
+def test_an_error_that_goes_on_has_its_traceback_once_a_minute_with_a_count():
+    now = [0.0]
+    make = Records(lambda: now[0])
+    found = []
+    for now[0] in (0, 30, 59, 60, 61):
+        one = record(make, ValueError("no luck"))
+        found.append((bool(one.exc_info), one.getMessage().partition(" since ")[0]))
+    assert found == [
+        (True, "it failed"),
+        (False, "it failed: ValueError: no luck (again: 1 times"),
+        (False, "it failed: ValueError: no luck (again: 2 times"),
+        (True, "it failed (2 times more"),
+        (False, "it failed: ValueError: no luck (again: 1 times"),
+    ]
+
+
+def test_another_error_in_the_same_place_has_a_traceback_of_its_own():
+    make = Records()
+    assert all(record(make, error).exc_info for error in (ValueError(), OSError()))
 
 
 def test_logs_in_json_are_a_line_for_each_record(tmp_path):
