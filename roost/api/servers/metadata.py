@@ -20,6 +20,7 @@ from roost.db.cell import metadata
 from roost.db.engine import Database, retried
 
 _ROOT = "os_compute_api:server-metadata"
+_STATES: Final = (*states.WITH_GUEST, states.RESIZED)
 
 
 METADATA: Final[dict[str, Any]] = {
@@ -78,7 +79,7 @@ def _try(
             raise missing(uuid)
         if tried and before.value == tried[-1]:
             return Edited(before.value, changed=True)
-        if before.vm_state not in states.AS_FOUND.values():
+        if before.vm_state not in _STATES:
             raise _refused(uuid, before.vm_state, doing)
         after = edit(before.value, bool(tried))
         if after == before.value:

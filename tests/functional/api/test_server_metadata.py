@@ -204,6 +204,23 @@ def test_what_else_is_done_to_a_server_does_not_matter(world, task_state):
     assert {answer.status_code for _, answer in writes(world, stopped)} == {200, 204}
 
 
+@pytest.mark.parametrize("vm_state", [*states.WITH_GUEST, states.RESIZED])
+def test_every_server_with_a_guest_may_be_changed_even_while_it_waits_for_its_user(world, vm_state):
+    kept = world.place(vm_state=vm_state, task_state=None, host="h1", metadata={"a": "1"})
+    assert {answer.status_code for _, answer in writes(world, kept)} == {200, 204}
+    server = f"/v2.1/servers/{kept.uuid}"
+    for method, where, body in (
+        ("PUT", "/tags", {"tags": ["x"]}),
+        ("PUT", "", {"server": {"name": "new", "description": "new"}}),
+        ("GET", "/os-interface", None),
+        ("POST", "/action", {"addSecurityGroup": {"name": "default"}}),
+        ("POST", "/action", {"lock": None}),
+    ):
+        more = {"json": body} if body else {}
+        answer = world.client.ask(method, server + where, version="2.26", token=ALICE, **more)
+        assert answer.status_code < 300, (method, where, answer.json)
+
+
 def test_a_locked_server_keeps_its_metadata(world):
     kept = world.place(**_ACTIVE, locked=True, locked_by="owner", metadata={"a": "1"})
     for _doing, answer in writes(world, kept):
