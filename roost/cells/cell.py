@@ -26,7 +26,7 @@ from roost.db.engine import Database, Session, retried
 from roost.db.guarded import GuardedDatabase
 from roost.db.types import utcnow
 from roost.objects import Aggregate, CellMapping, InstanceAction, Operation
-from roost.objects.migration import FAILED
+from roost.objects.migration import CONFIRMED, FAILED
 from roost.operations.kinds import RESTORE, SOFT_DELETE
 from roost.rpc.compute import Compute
 
@@ -238,7 +238,7 @@ class Cell:
     def _mark_ending(self, context: RequestContext, instance_uuid: str) -> list[str]:
         """Record that an instance is being deleted; return its hosts, none: its row is deleted.
 
-        One that moves has two.
+        One that moves has two. The migration of one that waits for its user counts as confirmed.
         """
         hosts = []
         with self.database.begin() as session:
@@ -247,8 +247,13 @@ class Cell:
                 ending = {"task_state": states.DELETING}
                 instances.update(session, instance_uuid, ending, expected={})
                 operations.preempt(session, instance_uuid, "The server is being deleted.")
+                stays = instance.vm_state == states.RESIZED
+                stays = stays and instance.task_state != states.RESIZE_REVERTING
                 other = migrations.end(
-                    session, instance_uuid, status=FAILED, stays_on=instance.host
+                    session,
+                    instance_uuid,
+                    status=CONFIRMED if stays else FAILED,
+                    stays_on=instance.host,
                 )
                 hosts = [str(instance.host), *([other] if other is not None else [])]
             actions.start(session, _record(context, instance_uuid, actions.DELETE))

@@ -17,7 +17,7 @@ CONFIRMING: Final = "confirming"
 REVERTING: Final = "reverting"
 CONFIRMED: Final = "confirmed"
 REVERTED: Final = "reverted"
-FAILED: Final = "failed"
+FAILED: Final = "error"  # OpenStack's "failed" are live migrations
 ENDED: Final = (CONFIRMED, REVERTED, FAILED)
 
 

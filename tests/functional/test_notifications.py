@@ -110,7 +110,7 @@ def test_a_move_that_fails_says_so_of_the_step_that_failed(cloud):
     _impl_test.reset()
     with cloud.faults({"step": "arrive", "kind": "final", "message": "it broke"}):
         ask(cloud, uuid, MIGRATE)
-        wait_until(lambda: migration(cloud, uuid)["status"] == "failed", "failure")
+        wait_until(lambda: migration(cloud, uuid)["status"] == "error", "failure")
     wait_at_rest(cloud, uuid, "ACTIVE")
     assert events(uuid) == [
         *("resize_prep.start", "resize_prep.end", "resize.start", "resize.end"),

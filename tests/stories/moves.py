@@ -107,7 +107,7 @@ def test_a_move_that_fails_leaves_the_server_where_it_was_and_running(cloud, ste
     before = boot(cloud, networks="auto")
     with cloud.faults({"step": step, "kind": "final", "message": "it broke"}):
         act(cloud, before["id"], MIGRATE)
-        wait_until(lambda: migration(cloud, before["id"])["status"] == "failed", "failure")
+        wait_until(lambda: migration(cloud, before["id"])["status"] == "error", "failure")
     after = wait_at_rest(cloud, before["id"], "ACTIVE")
     assert (host_of(after), after["addresses"]) == (host_of(before), before["addresses"])
     assert guest(cloud, after)["power_state"] == 1
@@ -141,7 +141,7 @@ def test_when_every_destination_refuses_the_server_stays_and_its_history_says_wh
     before = boot(cloud)
     with cloud.faults({"step": "prepare", "kind": "final", "message": "no luck"}):
         act(cloud, before["id"], MIGRATE)
-        wait_until(lambda: migration(cloud, before["id"])["status"] == "failed", "failure")
+        wait_until(lambda: migration(cloud, before["id"])["status"] == "error", "failure")
     assert host_of(wait_at_rest(cloud, before["id"], "ACTIVE")) == host_of(before)
     action, steps = history(cloud, before["id"])
     assert action["message"].endswith("no luck")

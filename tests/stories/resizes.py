@@ -99,7 +99,7 @@ def test_a_resize_that_fails_gives_back_its_quota(cloud, flavor):
     before = boot(cloud, networks="auto")
     with cloud.faults({"step": "arrive", "kind": "final", "message": "it broke"}):
         act(cloud, before["id"], {"resize": {"flavorRef": flavor}})
-        wait_until(lambda: migration(cloud, before["id"])["status"] == "failed", "failure")
+        wait_until(lambda: migration(cloud, before["id"])["status"] == "error", "failure")
     after = wait_at_rest(cloud, before["id"], "ACTIVE")
     assert (host_of(after), after["flavor"]) == (host_of(before), before["flavor"])
     assert guest(cloud, after)["vcpus"] == 1

@@ -257,12 +257,17 @@ def test_users_do_not_move_servers_and_strangers_do_not_see_them(world, server, 
     assert act(world, moved, {"confirmResize": None}, token="bob:other").status_code == 404
 
 
-def test_a_delete_goes_to_both_hosts_and_ends_the_migration(world, moved):
+@pytest.mark.parametrize(("action", "end"), [(None, "confirmed"), ("revertResize", "error")])
+def test_a_delete_goes_to_both_hosts_and_ends_the_migration(world, moved, action, end):
+    if action is not None:
+        act(world, moved, {action: None})
     assert world.client.delete(f"/v2.1/servers/{moved.uuid}", token=ALICE).status_code == 204
     world.parts.cells.get(CELL1).end_instance(a_context(), moved.uuid)
     sent = {host for host, method, _ in world.buses["fake://cell1/"].sent}
     assert sent == {"h1", "h2"}
     assert in_cell(world, migrations.unfinished, moved.uuid) is None
+    found = world.client.get(f"/v2.1/os-migrations?status={end}", version=NEWEST)
+    assert [one["instance_uuid"] for one in found.json["migrations"]] == [moved.uuid]
 
 
 def test_a_move_whose_guest_is_lost_is_reverted_and_not_confirmed(world, moved):

@@ -52,7 +52,7 @@ def end(world, server, migration_uuid, flavor, status):
 
 @pytest.mark.parametrize(
     ("status", "flavor", "used"),
-    [("confirmed", LARGE, (3, 1024)), ("reverted", SMALL, (1, 512)), ("failed", SMALL, (1, 512))],
+    [("confirmed", LARGE, (3, 1024)), ("reverted", SMALL, (1, 512)), ("error", SMALL, (1, 512))],
 )
 def test_a_resize_that_is_over_is_settled_once(world, server, charged, status, flavor, used):
     begin(world, server, charged)
@@ -82,14 +82,14 @@ def test_a_delete_gives_back_everything_and_leaves_nothing_to_settle(world, serv
     with world.api_db.begin() as session:
         instance_mappings.queue_for_delete(session, server)
     assert usage(world) == (0, 0)
-    end(world, server, charged, SMALL, "failed")
+    end(world, server, charged, SMALL, "error")
     world.sweeper.resizes.settle(but_not=[])
     assert usage(world) == (0, 0)
 
 
 def test_resizes_of_an_unavailable_cell_wait(world, server, charged):
     begin(world, server, charged)
-    end(world, server, charged, SMALL, "failed")
+    end(world, server, charged, SMALL, "error")
     world.sweeper.resizes.settle(but_not=[CELL1])
     assert usage(world) == (3, 1024)
     world.sweeper.resizes.settle(but_not=[])
@@ -123,7 +123,7 @@ def test_a_server_that_its_cell_does_not_have_keeps_no_other_resize_waiting(
         instances.mark_deleted(session, server)
     world.sweeper.resizes.settle(but_not=[])
     begin(world, other, over)
-    end(world, other, over, SMALL, "failed")
+    end(world, other, over, SMALL, "error")
     later = time.monotonic() + 61
     monkeypatch.setattr(time, "monotonic", lambda: later)
     world.sweeper.resizes.settle(but_not=[])

@@ -178,7 +178,7 @@ def test_a_step_that_fails_is_undone_with_those_before_it(cell, begin, report, d
     assert sent(cell) == back
     found = row(cell, uuid)
     assert (found.vm_state, found.task_state, found.host) == (states.ACTIVE, None, "h1")
-    assert (status(cell, uuid), cell.scheduler.released) == ("failed", [(uuid, "h2")])
+    assert (status(cell, uuid), cell.scheduler.released) == ("error", [(uuid, "h2")])
     assert history(cell, uuid).message == "it broke"
 
 
@@ -214,7 +214,7 @@ def test_a_destination_that_goes_down_before_anything_was_stopped_is_left_alone(
         end_leases(cell)
     found = row(cell, uuid)
     assert (found.vm_state, found.task_state, found.host) == (states.ACTIVE, None, "h1")
-    assert status(cell, uuid) == "failed"
+    assert status(cell, uuid) == "error"
     with cell.database.read() as session:
         assert left_behind.on_host(session, "h2") == {uuid}
 
@@ -317,7 +317,7 @@ def test_a_destination_that_never_discards_is_left_alone(cell, begin, report):
     for _ in range(MIGRATE.tries + 1):
         end_leases(cell)
         cell.sweep()
-    assert (status(cell, uuid), row(cell, uuid).vm_state) == ("failed", states.ACTIVE)
+    assert (status(cell, uuid), row(cell, uuid).vm_state) == ("error", states.ACTIVE)
     assert cell.scheduler.released == [(uuid, "h2")]
 
 
@@ -452,7 +452,7 @@ def test_a_move_without_another_destination_ends_even_if_a_claim_is_missing(
     uuid = begin()
     monkeypatch.setattr(cell.scheduler, "select_destinations", refuse_it)
     refuse(cell, report, uuid, "h2")
-    assert (of(cell, uuid), status(cell, uuid)) == (None, "failed")
+    assert (of(cell, uuid), status(cell, uuid)) == (None, "error")
 
 
 def refuse(cell, report, uuid, host):
@@ -473,7 +473,7 @@ def test_a_destination_that_refuses_is_replaced_until_enough_were_tried(cell, be
     assert (moved.dest_host, moved.source_host, moved.status) == ("h3", "h1", "migrating")
     refuse(cell, report, uuid, "h3")
     refuse(cell, report, uuid, "h4")
-    assert (of(cell, uuid), status(cell, uuid)) == (None, "failed")
+    assert (of(cell, uuid), status(cell, uuid)) == (None, "error")
     assert (row(cell, uuid).host, history(cell, uuid).message) == ("h1", "no room")
 
 
@@ -483,5 +483,5 @@ def test_one_that_fails_later_is_not_sent_elsewhere(cell, begin, report):
     report(uuid, reason="the disk is broken")
     for _ in range(2):
         report(uuid)
-    assert (of(cell, uuid), status(cell, uuid)) == (None, "failed")
+    assert (of(cell, uuid), status(cell, uuid)) == (None, "error")
     assert cell.scheduler.asked == []
