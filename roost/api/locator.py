@@ -17,14 +17,10 @@ from roost.objects import Instance, InstanceMapping, RequestSpec
 
 @dataclasses.dataclass(frozen=True)
 class ServerRef:
-    """An instance and its cell; no cell: it is still a build request.
-
-    ``request_uuid``: of the request that it was built for, once it is in a cell.
-    """
+    """An instance and its cell; no cell: it is still a build request."""
 
     instance: Instance
     cell: Cell | None
-    request_uuid: str | None = None
 
 
 class ServerLocator:
@@ -74,7 +70,7 @@ class ServerLocator:
             raise
         if instance is None:
             raise missing(uuid)
-        return ServerRef(instance, cell, mapping.request_uuid)
+        return ServerRef(instance, cell)
 
     def _request_or_mapping(
         self, call: Call, uuid: str, *, deleted: bool

@@ -9,6 +9,9 @@ from roost.objects import base
 # Keys of labels that all hosts have.
 HOST: Final = "host"
 ZONE: Final = "zone"
+# Hints that name servers.
+SAME_HOST: Final = "same_host"
+DIFFERENT_HOST: Final = "different_host"
 
 
 @base.VersionedObjectRegistry.register

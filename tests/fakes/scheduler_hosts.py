@@ -24,7 +24,7 @@ class FakeSchedulerHosts:
         self.groups = []
         self.away = False
         self.sent = 0
-        self.moved = []
+        self.moved, self.asked = [], []
         self.released = []
         self.chosen = "new-host"
 
@@ -86,6 +86,7 @@ class FakeSchedulerHosts:
     ):
         """Choose the host that the request names, or one that nobody else knows."""
         self._reach()
+        self.asked.append(request_spec)
         host = request_spec.requested_host or self.chosen
         if host in request_spec.ignore_hosts:
             raise exception.NoValidHost("No valid host was found. 1 host: not enough CPUs")

@@ -17,13 +17,21 @@ from roost.api.request import Call
 from roost.api.servers import operations
 from roost.api.servers.policies import SHOW_PLACEMENT_COUNTS
 from roost.cells import Cell
-from roost.db.api import build_requests
+from roost.db.api import instance_mappings
 from roost.db.cell import migrations
 from roost.db.engine import Session
 from roost.hardware.properties import HardwareProperties
 from roost.hardware.requirements import requirements_of
 from roost.hardware.rules import local_state
-from roost.objects import Flavor, Instance, InstancePlace, Migration, RequestSpec, Selection
+from roost.objects import (
+    Flavor,
+    Instance,
+    InstancePlace,
+    Migration,
+    NetworkRequest,
+    RequestSpec,
+    Selection,
+)
 from roost.objects.migration import MIGRATING
 from roost.operations.kinds import RESIZE, Kind
 
@@ -127,16 +135,15 @@ class ServerMove:
         operations.send(self.call, self.server_ref, operation)
 
     def _spec(self) -> RequestSpec:
-        """Return the request of the server, for another host of its cell."""
+        """Return the request of the server as it is now, for another host of its cell."""
         instance = self._instance
-        spec = self.dependencies.api_database.query(
-            build_requests.get_spec, str(self.server_ref.request_uuid)
-        )
+        spec = self.dependencies.api_database.query(instance_mappings.spec_for_now, instance.uuid)
         aliases = self.dependencies.options.pci_aliases
         needs = requirements_of(self.flavor, instance.image, aliases)
         spec.num_instances = 1
         spec.flavor, spec.image = self.flavor, instance.image
         spec.numa_topology, spec.pci_requests = needs.numa_topology, list(needs.pci_requests)
+        spec.locality = self.dependencies.networking.locality(_interfaces(instance))
         spec.requested_cell = self._cell.uuid
         spec.requested_host = self.host if self._stays_because is None else instance.host
         spec.requested_node, spec.forced = None, False
@@ -191,3 +198,12 @@ class ServerMove:
                 scheduler.release_claims(self.call.context, instance_uuids=[uuid], host=chosen.host)
         except exception.Unavailable:
             return
+
+
+def _interfaces(instance: Instance) -> list[NetworkRequest]:
+    """Return the interfaces that a server has by now, as a create asks for them."""
+    vifs = instance.network_info.vifs if instance.network_info is not None else []
+    return [
+        NetworkRequest.of(network_id=vif.network_id, fixed_ip=None, port_id=vif.id, tag=vif.tag)
+        for vif in vifs
+    ]

@@ -15,8 +15,9 @@ from roost.api.validation import is_uuid
 from roost.db.api import instance_mappings, server_groups
 from roost.db.engine import Database, Session
 from roost.objects import ServerGroup
+from roost.objects.request import DIFFERENT_HOST, SAME_HOST
 
-_OF_SERVERS: Final = ("same_host", "different_host")
+_OF_SERVERS: Final = (SAME_HOST, DIFFERENT_HOST)
 _OF_HOSTS: Final = ("build_near_host_ip", "query")  # their results reveal the hosts
 
 Hints = Mapping[str, Sequence[str]]

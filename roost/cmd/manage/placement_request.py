@@ -10,7 +10,7 @@ from roost.api.servers.scheduler_hints import GROUP
 from roost.cmd.manage.deployment import Deployment
 from roost.cmd.manage.flavor import named_flavor
 from roost.context import admin_context
-from roost.db.api import aggregates, build_requests, instance_mappings, server_groups
+from roost.db.api import aggregates, instance_mappings, server_groups
 from roost.hardware import pci_aliases
 from roost.hardware.requirements import requirements_of
 from roost.objects import ImageMeta, Locality, RequestSpec, ServerGroup
@@ -43,11 +43,7 @@ def of_server(deployment: Deployment, uuid: str) -> RequestSpec:
 
     :raises roost.exception.NotFound: when there is no such server
     """
-    with deployment.api_database.read() as session:
-        mapping = instance_mappings.find(session, uuid)
-        if mapping is None:
-            raise exception.NotFound(f"there is no server {uuid}")
-        spec = build_requests.get_spec(session, mapping.request_uuid)
+    spec = deployment.api_database.query(instance_mappings.spec_for_now, uuid)
     return _for_now(deployment, spec)
 
 

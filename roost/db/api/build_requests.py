@@ -87,6 +87,17 @@ def find_spec(session: Session, request_uuid: str) -> RequestSpec | None:
     return spec
 
 
+def spec_of(session: Session, instance_uuid: str) -> RequestSpec | None:
+    """Return the request spec of an instance, as it was stored; None: there is none."""
+    query = sa.select(_specs.c.spec).join(
+        _mappings, _mappings.c.request_uuid == _specs.c.request_uuid
+    )
+    spec: RequestSpec | None = wire.load(
+        session.scalar(query.where(_mappings.c.instance_uuid == instance_uuid))
+    )
+    return spec
+
+
 def hold_spec(session: Session, request_uuid: str) -> None:
     """Lock the spec, so that no other transaction deletes mappings of this request meanwhile.
 

@@ -26,7 +26,8 @@ from roost.db.api import (
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.types import database_now
-from roost.objects import InstanceMapping
+from roost.objects import InstanceMapping, RequestSpec
+from roost.objects.request import DIFFERENT_HOST, SAME_HOST
 
 _mappings = models.instance_mappings
 _deleted = models.deleted_mappings
@@ -92,6 +93,27 @@ def hold(session: Session, instance_uuid: str) -> None:
     query = sa.select(_mappings.c.id).where(_mappings.c.instance_uuid == instance_uuid)
     if session.execute(query.with_for_update()).first() is None:
         raise exception.NotFound(f"Instance {instance_uuid} could not be found.")
+
+
+def spec_for_now(session: Session, instance_uuid: str) -> RequestSpec:
+    """Return the request spec of an instance, without what has gone since it was stored.
+
+    That is its server group, and servers that hints name.
+
+    :raises roost.exception.NotFound: when there is no such instance
+    """
+    spec = build_requests.spec_of(session, instance_uuid)
+    if spec is None:
+        raise exception.NotFound(f"Instance {instance_uuid} could not be found.")
+    if spec.group is not None and not server_groups.exists(session, spec.group.uuid):
+        spec.group = None
+    named = {name: spec.hints[name] for name in (SAME_HOST, DIFFERENT_HOST) if name in spec.hints}
+    there = projects_of(session, {uuid for uuids in named.values() for uuid in uuids})
+    for name, uuids in named.items():
+        left = [uuid for uuid in uuids if uuid in there]
+        others = {key: value for key, value in spec.hints.items() if key != name}
+        spec.hints = {**others, name: left} if left else others
+    return spec
 
 
 def cells_of(session: Session, uuids: Collection[str]) -> dict[str, str | None]:

@@ -28,7 +28,7 @@ def create(session: Session, group: ServerGroup, *, defaults: Mapping[str, int])
     :param defaults: limits of resources for which the project has none of its own; -1: no limit
     :raises roost.exception.QuotaExceeded: when the project may not have one more
     """
-    if session.execute(_by_uuid(group.uuid)).first() is not None:
+    if exists(session, group.uuid):
         return get(session, group.uuid)
     quota.take(
         session,
@@ -49,6 +49,10 @@ def get(session: Session, uuid: str) -> ServerGroup:
     :raises roost.exception.NotFound: when there is none
     """
     return _with_members(session, [_one(session, _by_uuid(uuid), uuid)])[0]
+
+
+def exists(session: Session, uuid: str) -> bool:
+    return session.execute(_by_uuid(uuid)).first() is not None
 
 
 def owner(session: Session, uuid: str) -> str:

@@ -6,11 +6,22 @@ import pytest
 import sqlalchemy as sa
 
 from roost import states
+from roost.db import wire
+from roost.db.api import build_requests, server_groups
+from roost.db.api import models as api_models
 from roost.db.cell import instances, left_behind, migrations, models, operations, services
 from roost.db.types import utcnow
+from roost.objects import Locality, NetworkInfo
 from roost.rpc.compute import Compute
-from tests.api_harness import ADMIN, ALICE, count_statements
-from tests.builders import CELL1, a_context, a_flavor, a_migration, an_image
+from tests.api_harness import ADMIN, ALICE, PRIVATE, count_statements
+from tests.builders import (
+    CELL1,
+    a_context,
+    a_flavor,
+    a_migration,
+    a_vif,
+    an_image,
+)
 
 NEWEST = "2.96"
 _PLACED = {"host": "h1", "node": "h1", "vm_state": states.ACTIVE, "task_state": None}
@@ -63,6 +74,56 @@ def test_a_server_is_to_move_to_a_host_that_is_claimed_beside_its_own(world, ser
     )
     shown = world.client.get(f"/v2.1/servers/{server.uuid}", token=ALICE).json["server"]
     assert shown["status"] == "RESIZE"
+
+
+def stored(world, server, **values):
+    """Change the stored request of a server."""
+    with world.api_db.begin() as session:
+        spec = build_requests.spec_of(session, server.uuid)
+        for name, value in values.items():
+            setattr(spec, name, value)
+        specs = api_models.request_specs
+        mine = specs.c.request_uuid == spec.request_uuid
+        session.execute(sa.update(specs).where(mine).values(spec=wire.dump(spec)))
+
+
+def asked_for(world, server):
+    """Migrate a server; return the request that the scheduler got."""
+    assert act(world, server, {"migrate": None}).status_code == 202
+    return world.scheduler.asked[-1]
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+def test_a_group_binds_its_members_until_it_is_deleted(world, server, deleted):
+    body = {"server_group": {"name": "g", "policy": "anti-affinity"}}
+    made = world.client.post("/v2.1/os-server-groups", body, version=NEWEST, token=ALICE)
+    group = made.json["server_group"]["id"]
+    with world.api_db.read() as session:
+        stored(world, server, group=server_groups.get(session, group))
+    if deleted:
+        world.client.delete(f"/v2.1/os-server-groups/{group}", token=ALICE)
+    asked = asked_for(world, server)
+    assert (asked.group and asked.group.uuid) == (None if deleted else group)
+
+
+def test_servers_that_hints_name_count_while_they_exist(world, server):
+    stays, goes = world.place(CELL1, **_PLACED), world.place(CELL1, **_PLACED)
+    both = [stays.uuid, goes.uuid]
+    hints = {"same_host": [goes.uuid], "different_host": both, "mine": ["x"]}
+    stored(world, server, hints=hints)
+    world.end(goes)
+    assert asked_for(world, server).hints == {"different_host": [stays.uuid], "mine": ["x"]}
+
+
+def test_a_host_must_reach_the_networks_that_a_server_has_by_now(world):
+    info = NetworkInfo.of(vifs=[a_vif(network_id=PRIVATE.id)])
+    server = world.place(CELL1, **_PLACED, network_info=info)
+    stored(world, server, locality=[Locality.of(label="physnet2", hard=True)])
+    asked = asked_for(world, server)
+    assert [(one.label, one.hard) for one in asked.locality] == [
+        ("physnet1", True),
+        ("rack7", False),
+    ]
 
 
 @pytest.mark.parametrize(

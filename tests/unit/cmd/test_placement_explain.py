@@ -156,7 +156,7 @@ def test_the_question_of_a_server_is_asked_again(explain, scheduler, databases):
         (("--flavor", "m1", "--group", "nope"), "group nope could not be found"),
         (("--flavor", "m1", "--network", "nope"), "Network nope could not be found"),
         (("--flavor", "m1", "--hint", "x"), "'x' must read KEY=VALUE"),
-        (("--server", "nope"), "there is no server nope"),
+        (("--server", "nope"), "Instance nope could not be found."),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
 )
