@@ -70,10 +70,13 @@ class ServerNotifications:
         phase: str,
         reason: str | None = None,
     ) -> None:
-        event = kinds.get(operation.kind).event_of(operation.step, ends=phase != "start")
+        kind, step = kinds.get(operation.kind), operation.step
+        event = kind.event_of(step, ends=phase != "start")
         if event is not None:
             name = f"instance.{event}.{phase}"
-            self._send(context, operation.instance_uuid, name, host=operation.host, reason=reason)
+            is_back = step is not None and kind.is_undo(step)
+            host = None if is_back else operation.host  # back on its own
+            self._send(context, operation.instance_uuid, name, host=host, reason=reason)
 
     def _send(
         self,

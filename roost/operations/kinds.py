@@ -140,13 +140,13 @@ class Kind:
     def event_of(self, step: str | None, *, ends: bool = False) -> str | None:
         """Return the event that begins, or ends, with a step, or with an operation without steps.
 
-        Steps that share an event begin it with the first of them, and end it with the last. Steps
-        that undo others have none.
+        Steps that share an event begin it with the first of them, and end it with the last. The way
+        back begins with the error of the step that failed, and has an event at its end only.
         """
         if step is None:
             return self.event
         if self.is_undo(step):
-            return None
+            return self.step(step).event if ends else None
         at = self._index(step)
         event = self.steps[at].event
         beside = self.steps[at + 1 : at + 2] if ends else self.steps[:at][-1:]
@@ -313,7 +313,13 @@ PREPARE: Final = MoveStep(
     name="prepare",
     at=DESTINATION,
     task=states.RESIZE_PREP,
-    undo=MoveStep(name="discard", at=DESTINATION, task=states.RESIZE_PREP, when_down=True),
+    undo=MoveStep(
+        name="discard",
+        at=DESTINATION,
+        task=states.RESIZE_PREP,
+        when_down=True,
+        event="resize_revert",
+    ),
     event="resize_prep",
 )
 _SEND: Final = MoveStep(

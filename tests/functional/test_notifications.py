@@ -114,15 +114,18 @@ def test_a_move_that_fails_says_so_of_the_step_that_failed(cloud):
     wait_at_rest(cloud, uuid, "ACTIVE")
     assert events(uuid) == [
         *("resize_prep.start", "resize_prep.end", "resize.start", "resize.end"),
-        *("resize_finish.start", "resize_finish.error"),
+        *("resize_finish.start", "resize_finish.error", "resize_revert.end"),
     ]
     (there,) = set(cloud.hosts()) - {host_of(before)}
-    _event, priority, publisher, data = notified(uuid)[-1]
+    _event, priority, publisher, data = notified(uuid)[-2]
     assert (priority, publisher, data["host"]) == (
         *("ERROR", f"nova-compute:{there}", host_of(before)),
     )
     assert (data["action_initiator_user"], data["request_id"][:4]) == (data["user_id"], "req-")
     fault = data["fault"]["nova_object.data"]
     assert fault["exception_message"].endswith("it broke")
+    _event, priority, publisher, data = notified(uuid)[-1]
+    assert (priority, publisher) == ("INFO", f"nova-compute:{host_of(before)}")
+    assert (data["host"], data["state"], data["task_state"]) == (host_of(before), "active", None)
     ask(cloud, uuid, {"forceDelete": None})
     cloud.wait_gone([uuid])

@@ -203,7 +203,8 @@ class ServerMoves:
             self.claims.confirm(context, operation)
         if step is None and following is None:
             self._write_end(operation, report)
-        self.notifications.ended(context, operation, report.found.reason)
+        if step is not None or following is None:  # else it is not back: it begins again
+            self.notifications.ended(context, operation, report.found.reason)
         if following is not None:
             self.send(context, following)
 

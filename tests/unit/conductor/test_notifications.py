@@ -174,7 +174,7 @@ def test_what_a_host_may_not_begin_or_end_has_none(cell, outcomes, begun):
         ("arrive", "h2", "resize_finish"),
     ],
 )
-def test_of_a_move_the_step_that_failed_has_one_and_its_way_back_none(
+def test_of_a_move_the_step_that_failed_has_one_and_so_has_the_end_of_the_way_back(
     cell, moving, step, host, failed
 ):
     operation = moving(step, host)
@@ -185,8 +185,11 @@ def test_of_a_move_the_step_that_failed_has_one_and_its_way_back_none(
         reason = None
         with cell.database.read() as session:
             operation = operations.find(session, operation.instance_uuid)
-    assert cell.notifier.events() == cell.notifier.errors == [f"instance.{failed}.error"]
-    assert cell.notifier.publishers == [f"nova-compute:{host}"]
+    assert cell.notifier.errors == [f"instance.{failed}.error"]
+    assert cell.notifier.events() == [*cell.notifier.errors, "instance.resize_revert.end"]
+    assert cell.notifier.publishers == [f"nova-compute:{host}", "nova-compute:h1"]
+    back = cell.notifier.sent[-1][1]["nova_object.data"]
+    assert (back["host"], back["task_state"], back["fault"]) == ("h1", None, None)
 
 
 def test_it_is_sent_after_the_change_and_before_the_next_host_begins(cell, moving):
@@ -334,7 +337,7 @@ def test_an_event_of_two_steps_begins_with_one_and_ends_with_the_other():
     kind = KINDS["revert_resize"]
     assert [kind.event_of(step.name) for step in kind.steps] == ["resize_revert", None]
     assert [kind.event_of(step.name, ends=True) for step in kind.steps] == [None, "resize_revert"]
-    assert OF_TASK[states.RESIZE_PREP].event_of("discard", ends=True) is None
+    assert OF_TASK[states.RESIZE_PREP].event_of("withdraw", ends=True) is None
 
 
 def test_the_documentation_lists_each_event():

@@ -472,7 +472,12 @@ def test_a_destination_that_refuses_is_replaced_until_enough_were_tried(cell, be
         moved = migrations.unfinished(session, uuid)
     assert (moved.dest_host, moved.source_host, moved.status) == ("h3", "h1", "migrating")
     refuse(cell, report, uuid, "h3")
+    assert cell.notifier.events() == ["instance.resize_prep.error"] * 2
     refuse(cell, report, uuid, "h4")
+    assert cell.notifier.events()[2:] == [
+        "instance.resize_prep.error",
+        "instance.resize_revert.end",
+    ]
     assert (of(cell, uuid), status(cell, uuid)) == (None, "error")
     assert (row(cell, uuid).host, history(cell, uuid).message) == ("h1", "no room")
 
