@@ -13,7 +13,9 @@ from roost.api.servers.moves import ServerMove
 from roost.api.servers.policies import SHOW_PLACEMENT_COUNTS
 from roost.api.servers.server_action import action
 from roost.api.validation import Schema, of
+from roost.db.api import build_requests
 from roost.db.cell import migrations
+from roost.db.engine import Session
 from roost.objects import Migration
 from roost.objects.migration import CONFIRMING, FINISHED, REVERTING
 from roost.operations.kinds import CONFIRM_RESIZE, MIGRATE, REVERT_RESIZE, Kind
@@ -89,15 +91,17 @@ class MoveEnd:
             server_ref,
             self._kind,
             migration=migration,
-            also=lambda session: migrations.update(
-                session,
-                migration.uuid,
-                {"status": self._status},
-                expected=[FINISHED, self._status],
-            ),
+            also=lambda session: self._begin(session, migration),
         )
         operations.send(call, server_ref, operation)
         return Answer(status=204 if self._kind is CONFIRM_RESIZE else 202)
+
+    def _begin(self, session: Session, migration: Migration) -> None:
+        """Write the migration's status; a server that goes back is pinned to no other zone."""
+        changes = {"status": self._status}
+        migrations.update(session, migration.uuid, changes, expected=[FINISHED, self._status])
+        if self._kind is REVERT_RESIZE:
+            self._dependencies.api_database.write(_unpin, migration)
 
     def _migration(self, server_ref: ServerRef) -> Migration:
         assert server_ref.cell is not None, "operations.check refuses it"
@@ -105,6 +109,16 @@ class MoveEnd:
         if found is None:
             raise exception.Conflict(f"Instance {server_ref.instance.uuid} has no migration.")
         return found
+
+
+def _unpin(session: Session, migration: Migration) -> None:
+    """Unpin a server from a zone that it is to leave: it was pinned there after its move."""
+    uuid = migration.instance_uuid
+    spec = build_requests.spec_of(session, uuid)
+    if spec is None or spec.availability_zone in (None, migration.source_zone):
+        return
+    if not build_requests.pin(session, uuid, spec.request_uuid, None):
+        raise exception.Conflict(f"Instance {uuid} was pinned or unpinned meanwhile")
 
 
 _HOST: Final = {"type": "string", "minLength": 1, "maxLength": 255}

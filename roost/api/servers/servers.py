@@ -1,7 +1,8 @@
 """Servers: list, show, create, update, delete; their addresses (``ips``) and NUMA topology.
 
 A server that was created in an availability zone is pinned to it: the pin is the zone of its
-request spec. An unpinned server may be pinned to the zone that it is in, and to no other.
+request spec. An unpinned server may be pinned to the zone that it is in, and to no other; not while
+it moves. If its move to that zone is reverted, it is not pinned any more.
 """
 
 import dataclasses
@@ -29,6 +30,7 @@ from roost.db.api import build_requests, instance_mappings, server_groups
 from roost.db.cell import instances
 from roost.db.engine import Database, retried
 from roost.objects import Instance, InstanceMapping, InstanceNUMACell, InstanceNUMATopology
+from roost.operations.kinds import MIGRATE, REVERT_RESIZE
 
 
 @retried
@@ -56,6 +58,10 @@ def _check(instance: Instance, pinned: str | None, zone: str | None) -> None:
     if pinned is not None:
         raise exception.Conflict(
             f"Instance {instance.uuid} is pinned to the availability zone {pinned}: unpin it first."
+        )
+    if instance.task_state in MIGRATE.tasks + REVERT_RESIZE.tasks:
+        raise exception.Conflict(
+            f"Instance {instance.uuid} moves to another host: pin it when that is over."
         )
     if zone != instance.availability_zone:
         raise exception.Conflict(

@@ -296,6 +296,40 @@ def test_a_request_that_comes_too_early_says_what_is_under_way(world, server):
     assert "vm_state active: 'migrate' is under way since" in message(answer)
 
 
+def pinned(world, server, **asked):
+    """Pin a server to a zone, if one is named; return the status, and the pin by now."""
+    path, more = f"/v2.1/servers/{server.uuid}", {"version": "2.104", "token": ALICE}
+    pin = {"pinned_availability_zone": asked.get("to")}
+    answer = world.client.put(path, {"server": pin if asked else {}}, **more)
+    shown = world.client.get(path, **more).json["server"]
+    return answer.status_code, shown["pinned_availability_zone"]
+
+
+@pytest.mark.parametrize(
+    ("source", "action", "pin"),
+    [
+        ("west", "revertResize", None),
+        ("east", "revertResize", "east"),
+        ("west", "confirmResize", "east"),
+    ],
+)
+def test_who_reverts_a_move_to_a_zone_has_no_pin_to_it(world, source, action, pin):
+    there = {"host": "h2", "vm_state": states.RESIZED, "power_state": states.RUNNING}
+    server = world.place(CELL1, **_PLACED | there, availability_zone="east")
+    with world.databases[CELL1].begin() as session:
+        zones = {"source_zone": source, "dest_zone": "east"}
+        migrations.create(session, a_migration(instance_uuid=server.uuid, **zones))
+    assert pinned(world, server, to="east") == (200, "east")
+    assert act(world, server, {action: None}).status_code < 300
+    assert pinned(world, server) == (200, pin)
+
+
+def test_a_server_that_moves_is_pinned_to_no_zone(world):
+    server = world.place(CELL1, **_PLACED, availability_zone="east")
+    act(world, server, {"migrate": None})
+    assert pinned(world, server, to="east") == (409, None)
+
+
 def test_a_server_shows_how_much_of_its_disks_is_copied_and_others_cost_nothing(world, server):
     moving = world.place(CELL1, **_PLACED | {"task_state": states.RESIZE_FINISH})
     copied = {"disk_total_bytes": 3 * 2**40, "disk_processed_bytes": 2**40}
