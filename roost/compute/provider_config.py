@@ -1,10 +1,12 @@
 """Inventories and traits of hosts that operators write: files in OpenStack's documented format.
 
-See "Managing Resource Providers Using Config Files" in the documentation of Nova, whose files these
-are: schema version 1.x, a list of providers, each of which is a node or a part of one.
+See "Managing Resource Providers Using Config Files" in the documentation of Nova, whose
+``provider.yaml`` these are: schema version 1.x, a list of providers, each of which is a node or a
+part of one. Keys that Nova's schema lets pass are let pass.
 """
 
 import dataclasses
+import logging
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Self
@@ -18,22 +20,23 @@ from roost.compute.collectors import Collected
 from roost.objects import ResourceInventory, ResourceProvider
 from roost.objects.host import uuid_of_node
 
+LOG = logging.getLogger(__name__)
 THIS_NODE: Final = "$COMPUTE_NODE"
+_UUID: Final = r"^\$COMPUTE_NODE$|^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"
 _NAMES: Final = "^CUSTOM_[A-Z0-9_]{1,248}$"
 _COUNT: Final = {"type": "integer", "minimum": 0}
 _ONE_OR_MORE: Final = {"type": "integer", "minimum": 1}
 
 
-def _object(required: list[str], properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "required": required,
-        "properties": properties,
-        "additionalProperties": False,
-    }
+def _closed(required: list[str], properties: dict[str, Any]) -> dict[str, Any]:
+    return {**_open(required, properties), "additionalProperties": False}
 
 
-_INVENTORY: Final = _object(
+def _open(required: list[str], properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "required": required, "properties": properties}
+
+
+_INVENTORY: Final = _closed(
     ["total"],
     {
         "total": _COUNT,
@@ -48,30 +51,32 @@ _BY_CLASS: Final = {
     "type": "object",
     "propertyNames": {"pattern": _NAMES},
     "additionalProperties": _INVENTORY,
-    "minProperties": 1,
 }
 _TRAITS: Final = {"type": "array", "items": {"type": "string", "pattern": _NAMES}}
-_TEXT: Final = {"type": "string", "minLength": 1}
-_PROVIDER: Final = _object(
+_IDENTIFICATION: Final = {
+    **_closed(
+        [],
+        {
+            "uuid": {"type": "string", "pattern": _UUID},
+            "name": {"type": "string", "minLength": 1},
+        },
+    ),
+    "minProperties": 1,
+    "maxProperties": 1,
+}
+_PROVIDER: Final = _open(
     ["identification"],
     {
-        "identification": {
-            **_object([], {"uuid": _TEXT, "name": _TEXT}),
-            "minProperties": 1,
-            "maxProperties": 1,
-        },
-        "inventories": _object([], {"additional": {"type": "array", "items": _BY_CLASS}}),
-        "traits": _object([], {"additional": _TRAITS}),
+        "identification": _IDENTIFICATION,
+        "inventories": _open([], {"additional": {"type": "array", "items": _BY_CLASS}}),
+        "traits": _open([], {"additional": _TRAITS}),
     },
 )
-_FILE: Final = _object(
-    ["meta", "providers"],
+_VERSION: Final = {"schema_version": {"type": "string", "pattern": r"^1\.[0-9]+$"}}
+_FILE: Final = _open(
+    ["meta"],
     {
-        "meta": {
-            "type": "object",
-            "required": ["schema_version"],
-            "properties": {"schema_version": {"type": "string", "pattern": r"^1\.[0-9]+$"}},
-        },
+        "meta": _open(["schema_version"], _VERSION),
         "providers": {"type": "array", "items": _PROVIDER},
     },
 )
@@ -94,6 +99,9 @@ class ProviderFiles:
         """
         files = cls(conf.compute.provider_config_location, conf.host, node)
         files.collect()
+        for entry in _entries(files.folder):
+            if not entry.adds:
+                LOG.warning("%s has no additional inventories or traits", entry)
         return files
 
     def collect(self) -> Collected:
@@ -105,41 +113,92 @@ def read(folder: str, *, host: str, node: str) -> Collected:
 
     :raises roost.exception.Invalid: with the file, the line and what is wrong there
     """
-    found = {"": ResourceProvider.of(name="", inventories=[])}
+    entries = _by_provider(folder, uuid_of_node(host, node), node)
+    whole = entries.get(node) or entries.get(THIS_NODE)
+    own = _added_by(whole, "") if whole else ResourceProvider.of(name="", inventories=[])
+    prefix = f"{node}_"
+    parts = [
+        _added_by(entry, name.removeprefix(prefix))
+        for name, entry in entries.items()
+        if name.startswith(prefix)
+    ]
+    return Collected(tuple(own.inventories), tuple(own.traits), additions=tuple(parts))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Entry:
+    """What a file says of a provider, and where: ``yaml`` is the file's tree, for lines."""
+
+    path: pathlib.Path
+    yaml: yaml.Node | None
+    number: int
+    said: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self._at()}: {self.identity}"
+
+    @property
+    def identity(self) -> str:
+        """The uuid or the name, whichever it has."""
+        (identity,) = self.said["identification"].values()
+        return str(identity)
+
+    @property
+    def inventories(self) -> Sequence[Mapping[str, Any]]:
+        found: Sequence[Mapping[str, Any]] = self.said.get("inventories", {}).get("additional", ())
+        return found
+
+    @property
+    def traits(self) -> Sequence[str]:
+        found: Sequence[str] = self.said.get("traits", {}).get("additional", ())
+        return found
+
+    @property
+    def adds(self) -> bool:
+        return bool(self.inventories or self.traits)
+
+    def wrong(self, number: int, name: str, complaint: str) -> exception.Invalid:
+        """Return the error of the inventory of a class."""
+        return exception.Invalid(
+            f"{self._at('inventories', 'additional', number, name)}: {complaint}"
+        )
+
+    def _at(self, *keys: str | int) -> str:
+        return f"{self.path}, line {_line(self.yaml, ['providers', self.number, *keys])}"
+
+
+def _by_provider(folder: str, node_uuid: str, node: str) -> dict[str, _Entry]:
+    """Return the entries that add something, by the names of their providers.
+
+    :raises roost.exception.Invalid: for a provider that has several
+    """
+    found: dict[str, _Entry] = {}
+    for entry in _entries(folder):
+        name = node if entry.identity.lower() == node_uuid else entry.identity
+        if entry.adds and found.setdefault(name, entry) is not entry:
+            raise exception.Invalid(f"{entry} has an entry before, in {found[name]}: merge them.")
+    return found
+
+
+def _entries(folder: str) -> Iterator[_Entry]:
     for path in sorted(pathlib.Path(folder).glob("*.yaml")):
-        for provider in _providers(path):
-            part = _part_of(provider["identification"], host, node)
-            if part is not None:
-                one = found.setdefault(part, ResourceProvider.of(name=part, inventories=[]))
-                _add(one, path, provider, node=node)
-    whole = found.pop("")
-    return Collected(tuple(whole.inventories), tuple(whole.traits), additions=tuple(found.values()))
+        contents, tree = _contents(path)
+        for number, said in enumerate(contents.get("providers", ())):
+            yield _Entry(path, tree, number, said)
 
 
-def _add(one: ResourceProvider, path: pathlib.Path, said: Mapping[str, Any], *, node: str) -> None:
-    """Add to a provider what a file says of it."""
-    for inventory in _inventories(path, said):
-        name = inventory.resource_class
-        if name in [each.resource_class for each in one.inventories]:
-            of = f"{node}_{one.name}" if one.name else node
-            raise exception.Invalid(f"{path}: {name} of {of} is defined before: name it once.")
-        one.inventories.append(inventory)
-    one.traits = sorted({*one.traits, *said.get("traits", {}).get("additional", ())})
-
-
-def _providers(path: pathlib.Path) -> list[dict[str, Any]]:
-    text = path.read_text()
+def _contents(path: pathlib.Path) -> tuple[dict[str, Any], yaml.Node | None]:
     try:
-        contents = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        text = path.read_text()
+        contents, tree = yaml.safe_load(text), yaml.compose(text, yaml.SafeLoader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise exception.Invalid(f"{path}: {error}") from error
     validator = jsonschema.Draft202012Validator(_FILE)
     wrong = jsonschema.exceptions.best_match(validator.iter_errors(contents))
     if wrong is not None:
-        line = _line(yaml.compose(text), wrong.absolute_path)
+        line = _line(tree, wrong.absolute_path)
         raise exception.Invalid(f"{path}, line {line}: {wrong.message}")
-    found: list[dict[str, Any]] = contents["providers"]
-    return found
+    return contents, tree
 
 
 def _line(node: yaml.Node | None, keys: Sequence[str | int]) -> int:
@@ -149,30 +208,33 @@ def _line(node: yaml.Node | None, keys: Sequence[str | int]) -> int:
         if isinstance(node, yaml.SequenceNode):
             node = node.value[key]
         elif isinstance(node, yaml.MappingNode):
-            node = next(value for name, value in node.value if name.value == key)
+            node = next((value for name, value in node.value if name.value == key), None)
         line = node.start_mark.line + 1 if node is not None else line
     return line
 
 
-def _part_of(identification: Mapping[str, str], host: str, node: str) -> str | None:
-    """Return the name of the node's part that is meant, "" for the whole, None for other nodes."""
-    name = identification.get("name", "")
-    if name == node or identification.get("uuid") in (THIS_NODE, uuid_of_node(host, node)):
-        return ""
-    return name.removeprefix(f"{node}_") if name.startswith(f"{node}_") else None
-
-
-def _inventories(path: pathlib.Path, provider: Mapping[str, Any]) -> Iterator[ResourceInventory]:
-    for by_class in provider.get("inventories", {}).get("additional", ()):
-        for name, values in by_class.items():
-            one = ResourceInventory.of(
-                resource_class=name, **{"max_unit": max(1, values["total"])} | values
-            )
-            if one.reserved > one.total:
-                raise exception.Invalid(
-                    f"{path}: {name} cannot have {one.reserved} of {one.total} reserved."
-                )
-            complaint = one.complaint()
+def _added_by(entry: _Entry, name: str) -> ResourceProvider:
+    """Return the provider of a name, with what an entry adds to it."""
+    found: dict[str, ResourceInventory] = {}
+    for number, by_class in enumerate(entry.inventories):
+        for resource_class, values in by_class.items():
+            one = _inventory(resource_class, values)
+            complaint = _complaint(one)
+            if resource_class in found:
+                complaint = f"{resource_class} is defined before: name it once"
             if complaint is not None:
-                raise exception.Invalid(f"{path}: {complaint}.")
-            yield one
+                raise entry.wrong(number, resource_class, f"{complaint}.")
+            found[resource_class] = one
+    traits = sorted(set(entry.traits))
+    return ResourceProvider.of(name=name, inventories=list(found.values()), traits=traits)
+
+
+def _inventory(resource_class: str, values: Mapping[str, Any]) -> ResourceInventory:
+    every = {"max_unit": max(1, values["total"]), **values}
+    return ResourceInventory.of(resource_class=resource_class, **every)
+
+
+def _complaint(one: ResourceInventory) -> str | None:
+    if one.reserved > one.total:
+        return f"{one.resource_class} cannot have {one.reserved} of {one.total} reserved"
+    return one.complaint()

@@ -96,26 +96,86 @@ def test_what_a_part_says_of_a_class_itself_counts(write, tmp_path):
     assert [one.total for one in part.inventories] == [7]
 
 
-def test_files_name_a_class_of_a_part_once(write, found):
-    for name in ("a.yaml", "b.yaml"):
-        write(DOCUMENTED.format(identification="name: n1_gpu0"), name)
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("name: n1_gpu0", "name: n1_gpu0"),
+        ("name: n1", f"uuid: {uuid_of_node('h1', 'n1').upper()}"),
+        ("uuid: $COMPUTE_NODE", "uuid: $COMPUTE_NODE"),
+        ("name: n2", "name: n2"),
+    ],
+)
+def test_a_provider_has_one_entry_in_all_files(write, found, first, second):
+    write(DOCUMENTED.format(identification=first))
+    write(DOCUMENTED.format(identification=second).replace("EXAMPLE", "OTHER"), "b.yaml")
+    value = second.split()[1].replace("$", r"\$")
     with pytest.raises(
-        exception.Invalid, match=r"b\.yaml: CUSTOM_\w+ of n1_gpu0 is defined before"
+        exception.Invalid,
+        match=rf"b\.yaml, line 5: {value} has an entry before, in .*a\.yaml, line 5: ",
     ):
         found()
 
 
+def test_a_provider_has_one_entry_in_a_file(write, found):
+    text = DOCUMENTED.format(identification="name: n1")
+    write(text + text[text.index("      - identification") :])
+    with pytest.raises(exception.Invalid, match=r"a\.yaml, line 19: n1 has an entry before"):
+        found()
+
+
+def test_an_entry_that_adds_nothing_does_not_count_and_is_logged(write, found, tmp_path, caplog):
+    write(
+        """
+        meta: {schema_version: '1.0'}
+        providers:
+          - identification: {name: n1}
+            inventories: {additonal: []}
+        """
+    )
+    write(DOCUMENTED.format(identification="name: n1"), "b.yaml")
+    assert len(found().inventories) == 1
+    options = conf.of({"compute": {"provider_config_location": str(tmp_path)}})
+    Collectors.from_conf(options, node="n1")
+    assert "a.yaml, line 4: n1 has no additional inventories or traits" in caplog.text
+
+
+@pytest.mark.parametrize("explicit", ["name: n1", f"uuid: {uuid_of_node('h1', 'n1')}"])
+@pytest.mark.parametrize("magic", ["uuid: $COMPUTE_NODE", "name: $COMPUTE_NODE"])
+def test_an_explicit_entry_replaces_that_of_every_node(write, found, explicit, magic):
+    write(DOCUMENTED.format(identification=magic).replace("EXAMPLE", "EVERY"))
+    assert found().traits == ("CUSTOM_EVERY_TRAIT",)
+    write(DOCUMENTED.format(identification=explicit).replace("total: 100", "total: 7"), "b.yaml")
+    assert [(one.resource_class, one.total) for one in found().inventories] == [
+        ("CUSTOM_EXAMPLE_RESOURCE_CLASS", 7)
+    ]
+    assert found().traits == ("CUSTOM_EXAMPLE_TRAIT",)
+
+
+def test_an_entry_of_a_part_leaves_that_of_every_node(write, found):
+    write(DOCUMENTED.format(identification="uuid: $COMPUTE_NODE"))
+    write(DOCUMENTED.format(identification="name: n1_gpu0"), "b.yaml")
+    assert found().traits == ("CUSTOM_EXAMPLE_TRAIT",)
+    assert [one.name for one in found().additions] == ["gpu0"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "author: me",
+        "providers: []",
+        "providers: [{identification: {name: n1}, note: mine}]",
+        "providers: [{identification: {name: n1}, inventories: {removed: [VCPU]}, traits: {x: 1}}]",
+        "providers: [{identification: {name: n1}, inventories: {additional: [{}]}}]",
+    ],
+)
+def test_what_the_schema_of_compute_lets_pass_is_let_pass(write, found, text):
+    write(f"meta: {{schema_version: '1.10', by: me}}\n{text}")
+    assert found().inventories == found().traits == ()
+
+
 def test_without_files_there_is_nothing(found, tmp_path):
     assert found() == read(str(tmp_path / "none"), host="h1", node="n1")
-
-
-def test_files_add_up_but_name_a_class_once(write, found):
-    write(DOCUMENTED.format(identification="name: n1"))
-    write(DOCUMENTED.format(identification="name: n1").replace("EXAMPLE", "OTHER"), "b.yaml")
-    assert len(found().inventories) == 2
-    write(DOCUMENTED.format(identification="name: n1"), "c.yaml")
-    with pytest.raises(exception.Invalid, match=r"c\.yaml: CUSTOM_EXAMPLE_RESOURCE_CLASS of n1"):
-        found()
 
 
 @pytest.mark.parametrize(
@@ -127,12 +187,26 @@ def test_files_add_up_but_name_a_class_once(write, found):
         ("CUSTOM_EXAMPLE_RES", "VCPU_RES", "line 9: 'VCPU_RESOURCE_CLASS' does not match"),
         ("'CUSTOM_EXAMPLE_TRAIT'", "HW_X", "line 18: 'HW_X' does not match"),
         ("schema_version: '1.0'", "schema_version: '2.0'", "line 3: '2.0' does not match"),
-        ("reserved: 0", "reserved: 101", "101 of 100 reserved"),
+        ("reserved: 0", "reserved: 101", r"a\.yaml, line 10: .* 101 of 100 reserved"),
+        ("step_size: 1", "step_size: 11", r"a\.yaml, line 10: .*step"),
+        (
+            *("    traits:", "        - CUSTOM_EXAMPLE_RESOURCE_CLASS: {total: 1}\n    traits:"),
+            r"a\.yaml, line 16: CUSTOM_EXAMPLE_RESOURCE_CLASS is defined before",
+        ),
+        ("name: n1", "uuid: $COMPUTE_NODES", r"line 6: '\$COMPUTE_NODES' does not match"),
+        ("name: n1", "host: n1", "line 6: .*host"),
+        ("meta:", "about:", "line 1: 'meta' is a required property"),
+        (
+            *("identification:\n      name: n1", "<<: {identification: {name: 5}}"),
+            "line 5: 5 is not of type 'string'",
+        ),
         ("providers:", "providers: {", r"a\.yaml: "),
+        ("meta:", "\N{NULL}meta:", r"a\.yaml: "),
     ],
 )
 def test_what_is_wrong_is_told_with_file_and_line(write, found, before, after, reason):
-    write(DOCUMENTED.format(identification="name: n1").replace(before, after))
+    text = textwrap.dedent(DOCUMENTED.format(identification="name: n1"))
+    write(text.replace(before, after))
     with pytest.raises(exception.Invalid, match=reason):
         found()
 
