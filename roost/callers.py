@@ -1,7 +1,8 @@
 """The sender of a message, by the user of the bus that the broker authenticated.
 
-The name of a user says what it is: the API level's are listed in ``[bus] api_users``; ``CELL~HOST``
-is one host of a cell, and any other name is the cell of that name: its cell-conductors.
+The name of a user says what it is: the API level's are listed in ``[bus] api_users``, those of
+other services that follow the hosts in ``[bus] readers``; ``CELL~HOST`` is one host of a cell, and
+any other name is the cell of that name: its cell-conductors.
 """
 
 import enum
@@ -16,6 +17,7 @@ class Level(enum.Enum):
     """The part of a deployment that a user of a bus represents."""
 
     API = "API level"
+    READER = "readers"
     CELL = "cell-conductors"
     HOST = "hosts"
     PEER = "processes with the receiver's user"
@@ -44,11 +46,17 @@ class Callers:
 
     :param own: the receiver's own user; senders with the same have the receiver's rights
     :param api_users: those of the API level
+    :param readers: those who may only read hosts and their changes
     """
 
-    def __init__(self, own: str | None = None, api_users: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        own: str | None = None,
+        api_users: Collection[str] = (),
+        readers: Collection[str] = (),
+    ) -> None:
         self.own = own
-        self._api_users = frozenset(api_users)
+        self._listed = dict.fromkeys(readers, Level.READER) | dict.fromkeys(api_users, Level.API)
 
     @property
     def own_cell(self) -> str | None:
@@ -61,8 +69,8 @@ class Callers:
             return MessageSender(Level.PEER, user)
         if user is None:
             return MessageSender(Level.UNKNOWN, user)
-        if user in self._api_users:
-            return MessageSender(Level.API, user)
+        if user in self._listed:
+            return MessageSender(self._listed[user], user)
         cell, separator, host = user.partition(SEPARATOR)
         if separator:
             return MessageSender(Level.HOST, user, cell, host)

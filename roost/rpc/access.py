@@ -71,7 +71,7 @@ class AccessCheck:
 
     def _refusal(self, caller: MessageSender, why: str) -> exception.Forbidden:
         who = f"the user {caller.user!r} of the bus" if caller.user else "a sender without a user"
-        return exception.Forbidden(f"{self._name}(): {who} {why}; see [bus] api_users")
+        return exception.Forbidden(f"{self._name}(): {who} {why}; see [bus] api_users and readers")
 
 
 def find(arguments: Mapping[str, Any], path: str) -> Any:

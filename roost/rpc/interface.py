@@ -46,6 +46,7 @@ class Declaration(NamedTuple):
     carries_token: TokenCarrier
     own_host: str | None
     own_cell: str | None
+    for_readers: bool = False
 
 
 class _Sending(NamedTuple):
@@ -71,6 +72,7 @@ def call(
     carries_token: TokenCarrier = False,
     own_host: str | None = None,
     own_cell: str | None = None,
+    for_readers: bool = False,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a method that waits for its answer, ``timeout`` seconds at most.
 
@@ -83,12 +85,21 @@ def call(
         the calling host; ``NOTHING``: no argument does
     :param own_cell: this argument must be the uuid of the caller's cell; ``ROWS``: the receiver
         checks the cell of the rows
+    :param for_readers: the users of ``[bus] readers`` may call it, too
 
     Sending raises :class:`roost.exception.Unavailable` when the bus did not accept the message
     and :class:`roost.exception.Timeout` when no answer came.
     """
     declared = Declaration(
-        "call", since, added or {}, timeout, silence, carries_token, own_host, own_cell
+        "call",
+        since,
+        added or {},
+        timeout,
+        silence,
+        carries_token,
+        own_host,
+        own_cell,
+        for_readers,
     )
     return functools.partial(_declare, declared)
 
@@ -140,7 +151,8 @@ class Interface:
     A message then requires the lowest version that supports the arguments actually used, so an old
     host serves everything but the new argument.
 
-    :cvar callers: levels that may call its methods; hosts may call those with ``own_host``
+    :cvar callers: levels that may call its methods; hosts may call those with ``own_host``, readers
+        those ``for_readers``
     :cvar in_cell: whether it is served within a cell, to callers of that cell only
     """
 
@@ -169,8 +181,10 @@ class Interface:
     @classmethod
     def callers_of(cls, name: str) -> frozenset[Level]:
         """Return the levels that may call a method."""
-        hosts = {Level.HOST} if cls.methods[name].declared.own_host else set()
-        return cls.callers | hosts
+        declared = cls.methods[name].declared
+        hosts = {Level.HOST} if declared.own_host else set()
+        readers = {Level.READER} if declared.for_readers else set()
+        return cls.callers | hosts | readers
 
     def __init__(self, bus: ClientMaker, *, version_cap: str | None = None) -> None:
         self._bus = bus

@@ -138,7 +138,7 @@ class Scheduler(interface.Interface):
     ) -> None:
         """Update server groups, with their members, that changed, or all of a range."""
 
-    @interface.call(since="1.0", added={"host": "1.1", "node": "1.6"})
+    @interface.call(since="1.0", added={"host": "1.1", "node": "1.6"}, for_readers=True)
     def list_hosts(
         self,
         context: RequestContext,
@@ -156,7 +156,7 @@ class Scheduler(interface.Interface):
         are empty.
         """
 
-    @interface.call(since="1.7")
+    @interface.call(since="1.7", for_readers=True)
     def changes_since(
         self, context: RequestContext, *, marker: str | None = None, limit: int = 1000
     ) -> HostChangePage:
@@ -167,6 +167,7 @@ class Scheduler(interface.Interface):
         yet: so changes come again, by whose ``generation`` a caller sees that it has them.
 
         :param marker: None: return all hosts; who was missing there before is removed
+        :raises roost.exception.Invalid: for what is no marker, or a limit below 1
         :raises roost.exception.NotFound: when the marker is older than a day: removed hosts are
             not known for longer; begin again without one
         """

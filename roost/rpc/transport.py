@@ -129,7 +129,8 @@ class Bus:
         self.objects = ObjectSerializer()
         wire = CopyingSerializer if self.in_process else ContextSerializer
         # a client of another service has no such option: it serves nobody
-        self.callers = Callers(user, conf.bus.api_users if "bus" in conf else ())
+        listed = (conf.bus.api_users, conf.bus.readers) if "bus" in conf else ()
+        self.callers = Callers(user, *listed)
         self.serializer: ContextSerializer = wire(self.objects, self.callers)
         self._breaker = CircuitBreaker(f"the bus {self.name!r}", self._reach, pause=PAUSE)
         self._replies = threading.Event()

@@ -10,14 +10,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
+import oslo_messaging as messaging
+from oslo_config import cfg
+
 from roost import exception
 from roost.context import RequestContext, admin_context
-from roost.objects import HostReport, ResourceInventory, ResourceProvider
+from roost.objects import HostChangesPayload, HostReport, ResourceInventory, ResourceProvider
 from roost.objects.allocations import NOTHING, Allocations, of_host, plus
 from roost.rpc.scheduler import CellScheduler, Scheduler
 
 LOG = logging.getLogger(__name__)
 PAGE = 1000
+CHANGED: Final = "scheduler.hosts.changed"
 PROBE_SECONDS: Final = 5
 
 
@@ -72,6 +76,60 @@ class CellSchedulerClient(CellScheduler):
 
     :param bus: the scheduler bus
     """
+
+
+class ChangeListener:
+    """Receives changes of hosts as notifications; see ``doc/stream.rst``.
+
+    :param conf: options of oslo.messaging
+    :param url: of the bus of notifications
+    :param topic: one of those of ``[scheduler] change_topics``
+    :param pool: the name of this listener: each pool receives all changes. Processes that listen
+        with the same one receive a part each
+    :param receive: is called with each notification's payload, by several threads
+    :raises roost.exception.Invalid: without a pool
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        url: str,
+        *,
+        topic: str,
+        pool: str,
+        receive: Callable[[HostChangesPayload], object],
+    ) -> None:
+        if not pool:
+            raise exception.Invalid(
+                "Name a pool: all listeners without one share a queue, so that each receives only"
+                " a part of the changes."
+            )
+        self._receive = receive
+        self._transport = messaging.get_notification_transport(conf, url=url)
+        target = messaging.Target(topic=topic)
+        self._server = messaging.get_notification_listener(
+            self._transport, [target], [self], executor="threading", pool=pool
+        )
+
+    def start(self) -> None:
+        self._server.start()
+
+    def stop(self) -> None:
+        self._server.stop()
+        self._server.wait()
+        self._transport.cleanup()
+
+    def info(
+        self,
+        context: dict[str, Any],
+        publisher: str,
+        event: str,
+        payload: dict[str, Any],
+        metadata: dict[str, Any],
+    ) -> None:
+        """Take a notification: oslo.messaging calls it."""
+        if event == CHANGED:
+            self._receive(HostChangesPayload.obj_from_primitive(payload))
 
 
 class Reporter:

@@ -10,6 +10,7 @@ from roost.objects import HostChangesPayload
 from roost.rpc.notifications import Notifier
 from roost.rpc.scheduler import SchedulerFeed
 from roost.scheduler.changes import HostChanges, Peers
+from roost.scheduler.client import CHANGED
 
 
 class SchedulerFeeder:
@@ -59,4 +60,4 @@ class ChangeNotifications:
             with self._database.read() as session:
                 found = change_rows.read(session, {each: kinds[each] for each in ids})
             payload = HostChangesPayload.of(stream=self._stream, number=self._number, changes=found)
-            self._notifier.info(admin_context(), "scheduler.hosts.changed", payload)
+            self._notifier.info(admin_context(), CHANGED, payload)

@@ -5,6 +5,7 @@ comes; that RabbitMQ vouches for users is shown in integration.
 """
 
 import datetime
+import urllib.parse
 
 import oslo_messaging as messaging
 import pytest
@@ -27,6 +28,7 @@ from tests.rpc_methods import METHODS, arguments_of
 from tests.stories.cloud import Cloud, wait_until
 
 VICTIM, NEIGHBOUR, STRANGER = "cell1-host1", "cell1-host2", "cell2-host1"
+READER = "watcher"
 # What the credentials of a host are good for, in its own name. All else is refused.
 OPEN_TO_HOSTS = {
     "cell-conductor.abandon_build",
@@ -72,7 +74,9 @@ class Site:
     def bus(self, level, user):
         """A bus as one who has the credentials of a level or of a host."""
         if (level, user) not in self._buses:
-            url = self.rig.plan.bus_url(level, as_=user)
+            planned = urllib.parse.urlsplit(self.rig.plan.bus_url(level))
+            name = user if user == READER else self.rig.plan.bus_user(user)
+            url = planned._replace(netloc=f"{name}@").geturl()
             self._buses[level, user] = Bus(self.rig.conf("api"), url)
         return self._buses[level, user]
 
@@ -129,7 +133,8 @@ class Site:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    rig = EmbeddedRig(tmp_path_factory.mktemp("rig"), cells=2, hosts=2)
+    overrides = {"bus": {"readers": READER}}
+    rig = EmbeddedRig(tmp_path_factory.mktemp("rig"), cells=2, hosts=2, overrides=overrides)
     rig.start()
     site = Site(rig)
     yield site
@@ -178,6 +183,13 @@ def test_nobody_speaks_for_a_host_or_a_cell_but_itself(site, user, interface, na
     asks_rows = (user, name) == ("cell2", "release_claims") and interface is CellScheduler
     refused = is_refused(lambda: site.ask(user, interface, name, arguments))
     assert refused != (same_for_all or asks_rows)
+
+
+@every_method
+def test_a_reader_reads_the_hosts_and_their_changes_and_nothing_else(site, interface, name):
+    arguments = naming(interface, name, host=VICTIM, cell_uuid=site.cell_uuid)
+    refused = is_refused(lambda: site.ask(READER, interface, name, arguments))
+    assert refused != (interface is Scheduler and name in ("list_hosts", "changes_since"))
 
 
 @every_method

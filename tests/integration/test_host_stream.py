@@ -16,6 +16,7 @@ from roost.db.engine import Database
 from roost.rpc import oslo_driver
 from roost.rpc.scheduler import Scheduler
 from roost.rpc.transport import Bus
+from roost.scheduler.client import ChangeListener
 from tests import claim_consistency
 from tests.builders import a_context, a_report, a_spec, a_uuid
 from tests.stories.cloud import wait_until
@@ -235,6 +236,28 @@ def test_a_listener_follows_over_rabbitmq(start, rabbitmq_url):
         follow(start(notified(rabbitmq_url)), listener)
 
 
+def test_listeners_with_a_pool_of_their_own_receive_all_changes_each(start, rabbitmq_url):
+    received = {"first": [], "second": []}
+    listeners = [
+        ChangeListener(conf.of({}), rabbitmq_url, topic=TOPIC, pool=pool, receive=heard.append)
+        for pool, heard in received.items()
+    ]
+    for listener in listeners:
+        listener.start()
+    manager = start(notified(rabbitmq_url))
+    for host in ("h1", "h2", "h3", "h4"):
+        manager.update_resource_stats(a_context(), report=a_report(host, **ROOMY))
+
+    def hosts(pool):
+        return {change.host for payload in received[pool] for change in payload.changes}
+
+    wait_until(lambda: {"h1", "h2", "h3", "h4"} == hosts("first") == hosts("second"), "all hear")
+    numbers = [sorted(payload.number for payload in heard) for heard in received.values()]
+    assert numbers[0] == numbers[1]
+    for listener in listeners:
+        listener.stop()
+
+
 @pytest.fixture
 def kafka_url():
     """A mock cluster of librdkafka, which lives as long as the client that has it."""
@@ -246,7 +269,8 @@ def kafka_url():
 
 
 def test_a_listener_follows_over_kafka(start, kafka_url):
-    with listening(kafka_url, pool="followers") as listener:
+    prompt = f"{kafka_url}?kafka_consumer_timeout=0.1"
+    with listening(prompt, pool="followers") as listener:
         follow(start(notified(kafka_url)), listener)
 
 

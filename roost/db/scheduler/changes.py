@@ -17,7 +17,7 @@ from roost.db import clock
 from roost.db.engine import Session
 from roost.db.scheduler import models
 from roost.db.scheduler.hosts import LOOK_BACK
-from roost.db.scheduler.ranges import in_parts
+from roost.db.scheduler.ranges import check_limit, in_parts
 from roost.db.scheduler.tombstones import KEPT
 from roost.objects import HostChange, HostChangePage
 from roost.objects.host_changes import REMOVED
@@ -26,6 +26,7 @@ _HOSTS = models.hosts
 _REMOVED = models.removed_hosts
 _COMMON: Final = ("id", "host", "node", "node_uuid", "cell_uuid", "generation", "described")
 _PLAIN: Final = (*_COMMON, "enabled", "told_down", "reported_at")
+_LAST_ID: Final = 2**63 - 1
 _CURRENT: Final = sa.select(
     *(_HOSTS.c[name] for name in _PLAIN),
     _HOSTS.c.touched_at.label("at"),
@@ -48,9 +49,12 @@ class _Marker(NamedTuple):
             at, host_id, then = text.split("/")
             times = (datetime.datetime.fromisoformat(each) for each in (at, then))
             first, second = (each.astimezone(datetime.UTC) for each in times)
-            return cls(first, int(host_id), second)
-        except ValueError as error:
-            raise exception.Invalid(f"{text!r} is no marker of changes") from error
+            found = cls(first, int(host_id), second)
+        except (ValueError, OverflowError) as error:
+            raise exception.Invalid(f"{text!r} is no marker of changes.") from error
+        if not 0 <= found.host_id <= _LAST_ID:
+            raise exception.Invalid(f"{text!r} is no marker of changes.")
+        return found
 
     def __str__(self) -> str:
         return f"{self.at.isoformat()}/{self.host_id}/{self.then.isoformat()}"
@@ -71,9 +75,10 @@ def read(session: Session, changed: Mapping[int, Collection[str]]) -> list[HostC
 def since(session: Session, *, marker: str | None, limit: int) -> HostChangePage:
     """Return a page of the hosts that changed after a marker; without one: of all hosts.
 
-    :raises roost.exception.Invalid: when it is no marker
+    :raises roost.exception.Invalid: when it is no marker, or no limit of a page
     :raises roost.exception.NotFound: when it is too old to know which hosts were removed since
     """
+    check_limit(limit)
     now = clock.now(session)
     after = _Marker.parse(marker) if marker is not None else None
     if after is not None and after.at < now - KEPT + LOOK_BACK:

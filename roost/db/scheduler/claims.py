@@ -16,6 +16,7 @@ from oslo_db import exception as db_exception
 from roost import exception
 from roost.db.engine import Session
 from roost.db.scheduler import models
+from roost.db.scheduler.ranges import check_limit
 from roost.objects.allocations import Allocations
 
 RESERVED: Final = "reserved"
@@ -164,6 +165,7 @@ def list_page(
     :param instance_uuids: only those of these instances
     :param project_id: only those of this project's instances
     """
+    check_limit(limit)
     columns, hosts = _CLAIMS.c, _HOSTS.c
     place = (hosts.host, hosts.node, hosts.cell_uuid)
     shown = (columns.project_id, columns.group_uuid, columns.state, columns.created_at)

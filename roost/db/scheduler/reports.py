@@ -15,6 +15,7 @@ from roost.db.insert import insert_once
 from roost.db.scheduler import models
 from roost.db.scheduler.cells import VERSION_HOLDS
 from roost.db.scheduler.hosts import touched
+from roost.db.scheduler.ranges import check_limit
 from roost.db.types import as_json, database_now
 from roost.objects import HostReport, NUMACell, PciPool, ResourceInventory, ResourceProvider
 from roost.objects.allocations import Allocations
@@ -137,6 +138,7 @@ def list_page(
 
     :param is_up: decides by cell_uuid, told_down and reported_at of a row
     """
+    check_limit(limit)
     statement = sa.select(_HOSTS).order_by(_HOSTS.c.host, _HOSTS.c.node)
     if node_uuid is not None:
         statement = statement.where(_HOSTS.c.node_uuid == node_uuid)

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from roost import exception
 from roost.db import clock as database_clock
-from roost.db.scheduler import changes, models, reports, tombstones
+from roost.db.scheduler import changes, claims, models, reports, tombstones
 from roost.db.scheduler import hosts as host_rows
 from tests.builders import NOW, a_report, taken
 
@@ -168,3 +168,26 @@ def test_hosts_are_read_as_they_are_now_with_what_changed_of_them(database, stor
         ("h1", ["claims", "liveness"]),
         ("h2", ["removed"]),
     ]
+
+
+@pytest.mark.parametrize("limit", [0, -1, 2**70, True, "5", None])
+def test_a_limit_that_is_none_is_refused_in_words(database, since, limit):
+    pages = (
+        lambda session: changes.since(session, marker=None, limit=limit),
+        lambda session: reports.list_page(session, marker=None, limit=limit, is_up=bool),
+        lambda session: claims.list_page(session, marker=None, limit=limit, now=NOW),
+    )
+    for page in pages:
+        with (
+            database.read() as session,
+            pytest.raises(exception.Invalid, match=rf"limit must be .* not {limit!r}\."),
+        ):
+            page(session)
+
+
+@pytest.mark.parametrize(
+    "marker", [f"{NOW}/{2**70}/{NOW}", f"{NOW}/-1/{NOW}", "0001-01-01T00:00+14:00/1/2026-01-01"]
+)
+def test_a_marker_that_no_page_had_is_refused(since, marker):
+    with pytest.raises(exception.Invalid, match="is no marker of changes"):
+        since(marker)

@@ -267,6 +267,9 @@ class Lamps(interface.Interface):
     @interface.cast(since="1.0", own_host="lamp.host")
     def light(self, context: RequestContext, *, lamp: dict) -> None: ...
 
+    @interface.call(since="1.0", for_readers=True)
+    def look(self, context: RequestContext, *, lamp: dict) -> None: ...
+
     @interface.cast(since="1.0")
     def break_(self, context: RequestContext, *, lamp: dict) -> None: ...
 
@@ -282,7 +285,7 @@ OWN = "cell1"
 
 
 def admission(declaration, name, own=OWN):
-    callers = Callers(own, ["api"])
+    callers = Callers(own, ["api"], ["watcher", "api"])
     declared = Lamps.methods[name].declared
     return callers, interface.AccessCheck(
         name,
@@ -304,6 +307,10 @@ def admission(declaration, name, own=OWN):
         (Lamps, "light", "cell2", True),  # its hosts may have no users of their own
         (Lamps, "light", None, False),
         (Lamps, "light", "cell1", True),  # the receiver's own
+        (Lamps, "look", "watcher", True),
+        (Lamps, "look", "cell2", False),
+        (Lamps, "light", "watcher", False),
+        (Lamps, "break_", "watcher", False),
         (Lamps, "break_", "api", True),
         (Lamps, "break_", "cell1~h1", False),
         (Lamps, "break_", "cell2", False),

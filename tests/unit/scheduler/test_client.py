@@ -8,9 +8,9 @@ import sys
 import oslo_messaging as messaging
 import pytest
 
-from roost import exception
+from roost import conf, exception
 from roost.scheduler import client
-from roost.scheduler.client import Reporter, SchedulerClient
+from roost.scheduler.client import ChangeListener, Reporter, SchedulerClient
 from tests.builders import a_context, a_report
 
 
@@ -189,3 +189,8 @@ def test_the_library_needs_nothing_but_messages_and_objects():
     ]
     assert "roost.rpc.scheduler" in loaded
     assert extra == []
+
+
+def test_a_listener_without_a_pool_of_its_own_would_share_and_is_refused():
+    with pytest.raises(exception.Invalid, match="receives only a part of the changes"):
+        ChangeListener(conf.of({}), "fake://", topic="hosts", pool="", receive=print)
