@@ -1,7 +1,8 @@
 """Traits of the driver's capabilities, which flavors and images can require.
 
 A driver has a capability when it implements the protocol; nothing else declares it. The names are
-those of os-traits where it has one, otherwise ``CUSTOM_COMPUTE_*``.
+those of os-traits where it has one, otherwise ``CUSTOM_COMPUTE_*``. A capability that no operation
+uses yet has no trait: ``MigratesGuests``.
 """
 
 from collections.abc import Mapping
@@ -19,14 +20,12 @@ from roost.compute.virt.driver import (
     SuspendsGuests,
     VirtDriver,
 )
-from roost.compute.virt.live_migration import MigratesGuests
 
 TRAITS: Final[Mapping[type, str]] = {
     AttachesInterfaces: "COMPUTE_NET_ATTACH_INTERFACE",
     GivesConsoles: "CUSTOM_COMPUTE_REMOTE_CONSOLES",
     KeepsConsoles: "CUSTOM_COMPUTE_CONSOLE_OUTPUT",
     MeasuresGuests: "CUSTOM_COMPUTE_DIAGNOSTICS",
-    MigratesGuests: "CUSTOM_COMPUTE_LIVE_MIGRATION",
     PausesGuests: "CUSTOM_COMPUTE_PAUSE",
     RescuesGuests: "CUSTOM_COMPUTE_RESCUE",
     SetsPasswords: "CUSTOM_COMPUTE_SET_PASSWORD",

@@ -62,15 +62,6 @@ class MigrationSettings:
             timeout_action=TimeoutAction(group.live_migration_timeout_action),
         )
 
-    @property
-    def traits(self) -> tuple[str, ...]:
-        """The traits of these options, reported to the scheduler."""
-        values = {
-            "COMPUTE_MIGRATE_AUTO_CONVERGE": self.auto_converge,
-            "COMPUTE_MIGRATE_POST_COPY": self.post_copy,
-        }
-        return tuple(name for name, is_so in values.items() if is_so)
-
     def seconds(self, size: int) -> float | None:
         """Return the timeout of a migration of ``size`` bytes; None: none."""
         return max(1.0, size / _GIB) * self.seconds_per_gib or None
@@ -191,7 +182,7 @@ class LibvirtSettings:
         by_spice = [traits.REDIRECTION] if consoles.SPICE in self.screens else []
         is_hosts = self.cpu_mode == "host-passthrough"
         of_host = [traits.HOST_ADDRESSES] if is_hosts else []
-        return (*self.migration.traits, *by_spice, *of_host)
+        return (*by_spice, *of_host)
 
     def cpu(self, virt_type: str) -> CpuModel:
         """Return the guests' CPU model; without KVM the default is QEMU's own."""

@@ -1,7 +1,10 @@
 """The fake driver keeps what virt drivers promise."""
 
+import pathlib
+
 import pytest
 
+from roost.compute import operations
 from roost.compute.virt.capabilities import TRAITS, traits_of
 from roost.compute.virt.driver import GuestPlacement, HostResources
 from roost.compute.virt.fake.driver import FakeDriver
@@ -10,6 +13,7 @@ from roost.objects import NetworkInfo
 from tests.builders import a_context
 from tests.stories.virt_drivers import *  # noqa: F403
 
+OPERATIONS = pathlib.Path(operations.__file__).parent
 RESOURCES = HostResources(
     node="h1",
     vcpus=4,
@@ -61,6 +65,12 @@ def half_made(driver, faults_file, image_path):
 @pytest.fixture
 def awake():
     return lambda uuid: None
+
+
+@pytest.mark.parametrize("protocol", TRAITS)
+def test_a_capability_has_a_trait_if_an_operation_uses_it(protocol):
+    sources = [path.read_text() for path in OPERATIONS.glob("*.py")]
+    assert any(f", {protocol.__name__})" in source for source in sources)
 
 
 def test_it_can_do_all_that_a_driver_may_be_able_to(driver):

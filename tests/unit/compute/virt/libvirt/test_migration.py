@@ -221,12 +221,6 @@ def test_a_move_may_take_longer_the_more_there_is_to_copy():
     assert MigrationSettings(seconds_per_gib=0).seconds(1) is None
 
 
-def test_what_is_permitted_is_told_to_the_scheduler():
-    assert MigrationSettings().traits == ()
-    both = MigrationSettings(post_copy=True, auto_converge=True)
-    assert both.traits == ("COMPUTE_MIGRATE_AUTO_CONVERGE", "COMPUTE_MIGRATE_POST_COPY")
-
-
 class Residents:
     """One guest, found in some way, which remembers what is done to it."""
 

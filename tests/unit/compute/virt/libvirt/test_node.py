@@ -207,6 +207,12 @@ def test_a_node_says_what_its_machines_can_have_and_what_is_set_so(monkeypatch, 
     assert {traits.REDIRECTION, traits.HOST_ADDRESSES} <= {*other.traits}
 
 
+def test_no_trait_speaks_of_live_migration_before_there_is_one(tmp_path):
+    options = {"live_migration_permit_post_copy": True, "live_migration_permit_auto_converge": True}
+    conf_of_host = conf.of({"libvirt": options})
+    assert LibvirtSettings.from_conf(conf_of_host).traits == ()
+
+
 @pytest.mark.parametrize(
     ("name", "rights", "expected"),
     [
