@@ -1,8 +1,10 @@
 """Traits of the driver's capabilities, which flavors and images can require.
 
 A driver has a capability when it implements the protocol; nothing else declares it. The names are
-those of os-traits where it has one, otherwise ``CUSTOM_COMPUTE_*``. A capability that no operation
-uses yet has no trait: ``MigratesGuests``.
+those of os-traits where it has one, otherwise ``CUSTOM_COMPUTE_*``.
+
+A capability that no operation uses yet, as ``MigratesGuests``, has no trait: a flavor that required
+it would promise what its servers do not get.
 """
 
 from collections.abc import Mapping
