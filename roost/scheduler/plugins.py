@@ -19,6 +19,7 @@ _REQUESTED: Final = (
     "locality=3.0",
     "cross_cell_move=3.0",
     "pci=1.0",
+    "resource_classes=1.0",
 )
 
 

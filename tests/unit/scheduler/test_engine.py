@@ -2,9 +2,11 @@
 
 import pytest
 
+from roost import conf
 from roost.scheduler import engine as engine_module
+from roost.scheduler import plugins
 from roost.scheduler.filters import HostFilter
-from tests.builders import CELL2, a_flavor
+from tests.builders import CELL2, a_flavor, a_provider
 from tests.unit.scheduler.host_builders import (
     FILTERS,
     a_request,
@@ -44,6 +46,19 @@ def test_alternates_are_of_the_same_cell_best_first():
     ]
     _, names = decide(a_request(alternates=5), *rows)
     assert names == [["chosen", "second", "third"]]
+
+
+def test_by_default_a_host_with_a_gpu_is_left_to_those_who_ask_for_it():
+    weighers = plugins.load_weighers(conf.of({}).scheduler)
+    rows = [
+        a_row("gpu", providers=[a_provider(""), a_provider("gpu0", VGPU=4)]),
+        a_row("plain", used={"vcpus": 1, "memory_mb": 1024}),
+        a_row("full", used={"vcpus": 2, "memory_mb": 2048}),
+    ]
+    _, names = decide(a_request(alternates=2), *rows, weighers=weighers)
+    assert names == [["plain", "full", "gpu"]]
+    _, names = decide(a_request(alternates=1), *rows[:1], *rows[2:], weighers=weighers)
+    assert names == [["full", "gpu"]]
 
 
 def test_all_or_none():

@@ -4,7 +4,13 @@ import pytest
 
 from roost import conf, exception
 from roost.objects import Locality
-from roost.scheduler.weighers.capacity import CpuWeigher, DiskWeigher, PciWeigher, RamWeigher
+from roost.scheduler.weighers.capacity import (
+    CpuWeigher,
+    DiskWeigher,
+    PciWeigher,
+    RamWeigher,
+    ResourceClassesWeigher,
+)
 from roost.scheduler.weighers.load import (
     BuildFailureWeigher,
     HypervisorVersionWeigher,
@@ -14,7 +20,7 @@ from roost.scheduler.weighers.load import (
 from roost.scheduler.weighers.locality import CrossCellMoveWeigher, LocalityWeigher
 from roost.scheduler.weighers.metrics import MetricsWeigher, ratios_of
 from roost.scheduler.weighers.server_groups import SoftAffinityWeigher, SoftAntiAffinityWeigher
-from tests.builders import CELL1, CELL2, a_group, a_pci_pool, a_pci_request
+from tests.builders import CELL1, CELL2, a_flavor, a_group, a_pci_pool, a_pci_request, a_provider
 from tests.unit.scheduler.host_builders import a_request, a_row, an_aggregate
 from tests.unit.scheduler.requests import tried, weights
 
@@ -74,6 +80,20 @@ def test_devices_are_left_to_those_who_need_them():
     rows = a_row("plain"), a_row("gpu", topology=((), [a_pci_pool()]))
     assert weights(PciWeigher(), a_request(), *rows) == [1.0, 0.0]
     assert weights(PciWeigher(), a_request(pci_requests=[a_pci_request()]), *rows) == [0.0, 1.0]
+
+
+def test_a_host_with_what_a_request_does_not_name_is_left_to_others():
+    gpus = [a_provider("gpu0", VGPU=4), a_provider("gpu1", VGPU=4)]
+    rows = (
+        a_row("plain"),
+        a_row("gpus", providers=[a_provider(""), *gpus]),
+        a_row("both", providers=[a_provider("", CUSTOM_LICENSE=2), *gpus]),
+        a_row("whole", providers=[a_provider("", VGPU=4)]),
+        a_row("nothing", providers=[a_provider("", VGPU=0)]),
+    )
+    wants_gpu = a_request(flavor=a_flavor(extra_specs={"resources:VGPU": "1"}))
+    assert weights(ResourceClassesWeigher(), a_request(), *rows) == [1.0, 0.5, 1 / 3, 0.5, 1.0]
+    assert weights(ResourceClassesWeigher(), wants_gpu, *rows) == [1.0, 1.0, 0.5, 1.0, 1.0]
 
 
 def test_newer_hypervisors_weigh_more():
