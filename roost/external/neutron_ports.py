@@ -321,6 +321,7 @@ def _address(given: dict[str, str], port: Any, around: _Surroundings) -> VifAddr
         dns=list(subnet.dns_nameservers or []),
         routes=routes,
         dhcp=bool(subnet.is_dhcp_enabled),
+        ipv6_mode=subnet.ipv6_address_mode,
         floating=floating,
     )
 

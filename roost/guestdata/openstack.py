@@ -55,7 +55,7 @@ def _link(vif: Vif) -> dict[str, Any]:
         "id": _link_id(vif),
         "vif_id": vif.id,
         "type": vif.type or "phy",
-        "mtu": vif.mtu,
+        "mtu": None if any(one.dhcp for one in vif.addresses) else vif.mtu,  # DHCP tells it
         "ethernet_mac_address": vif.mac,
     }
 
@@ -65,18 +65,23 @@ def _link_id(vif: Vif) -> str:
 
 
 def _network(vif: Vif, address: VifAddress, number: int) -> dict[str, Any]:
-    """Return the network of an address, fixed or by DHCP."""
+    """Return the network of an address: fixed, by DHCP, or in one of the modes of IPv6.
+
+    Only DHCP without a mode tells the guest all the rest.
+    """
     subnet = ipaddress.ip_network(address.cidr, strict=False)
+    by_dhcp = address.dhcp and not address.ipv6_mode
+    how = address.ipv6_mode or ("dhcp" if by_dhcp else None)
     network = {
         "id": f"network{number}",
-        "type": f"ipv{subnet.version}_dhcp" if address.dhcp else f"ipv{subnet.version}",
+        "type": f"ipv{subnet.version}_{how}" if how else f"ipv{subnet.version}",
         "link": _link_id(vif),
         "network_id": vif.network_id,
     }
-    return network if address.dhcp else network | _fixed(address, subnet)
+    return network if by_dhcp else network | _settings(address, subnet)
 
 
-def _fixed(address: VifAddress, subnet: Subnet) -> dict[str, Any]:
+def _settings(address: VifAddress, subnet: Subnet) -> dict[str, Any]:
     return {
         "ip_address": address.ip,
         "netmask": str(subnet.netmask),

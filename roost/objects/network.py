@@ -56,11 +56,13 @@ class NetworkRequest(base.RoostObject):
 class VifAddress(base.RoostObject):
     """One address of an interface, and the settings of its subnet for guests.
 
-    ``routes`` are destination (CIDR) and next hop (plain address) each. ``floating`` are the
-    floating addresses of this one.
+    ``routes`` are destination (CIDR) and next hop (plain address) each. ``ipv6_mode`` is Neutron's
+    ``ipv6_address_mode``: how guests of an IPv6 subnet get their addresses (slaac,
+    dhcpv6-stateless, dhcpv6-stateful). ``floating`` are the floating addresses of this one.
     """
 
-    VERSION = "1.1"
+    # 1.2: ipv6_mode
+    VERSION = "1.2"
     fields = {
         "ip": fields.StringField(),
         "subnet_id": fields.StringField(),
@@ -69,6 +71,7 @@ class VifAddress(base.RoostObject):
         "dns": fields.ListOfStringsField(default=[]),
         "routes": fields.ListOfDictOfNullableStringsField(default=[]),
         "dhcp": fields.BooleanField(default=True),
+        "ipv6_mode": fields.StringField(nullable=True, default=base.NOTHING),
         "floating": fields.ListOfStringsField(default=[]),
     }
 

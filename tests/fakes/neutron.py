@@ -52,6 +52,7 @@ class FakeNetwork:
         subnet = self._add("subnet", name=name, network_id=None, cidr=cidr, gateway_ip="10.0.0.1")
         subnet.segment_id = None
         subnet.dns_nameservers, subnet.is_dhcp_enabled = ["10.0.0.53"], False
+        subnet.ipv6_address_mode = None
         subnet.host_routes = [{"destination": "10.1.0.0/16", "nexthop": "10.0.0.9"}]
         shown = {"subnet_ids": [subnet.id], "is_shared": False, "is_router_external": False}
         shown["is_port_security_enabled"] = True

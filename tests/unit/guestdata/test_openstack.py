@@ -167,7 +167,7 @@ def test_each_address_of_an_interface_is_a_network_of_the_same_link():
     addresses = [an_address(), an_address(ip="fd00::5", cidr="fd00::/64", dhcp=True)]
     told = openstack.of([a_vif(addresses=addresses, mtu=1450, type="ovs")])
     (link,) = told["links"]
-    assert (link["type"], link["mtu"]) == ("ovs", 1450)
+    assert link["type"] == "ovs"
     assert [(each["id"], each["type"]) for each in told["networks"]] == [
         ("network0", "ipv4"),
         ("network1", "ipv6_dhcp"),
@@ -178,6 +178,23 @@ def test_each_address_of_an_interface_is_a_network_of_the_same_link():
 def test_what_a_dhcp_server_tells_is_left_to_it():
     (network,) = openstack.of([a_vif(addresses=[an_address(dhcp=True)])])["networks"]
     assert not {"ip_address", "netmask", "routes"} & {*network}
+
+
+def test_the_mtu_is_told_where_no_dhcp_server_tells_it():
+    fixed, by_dhcp = an_address(), an_address(ip="fd00::5", cidr="fd00::/64", dhcp=True)
+    vifs = [a_vif(addresses=given, mtu=1450) for given in ([fixed], [fixed, by_dhcp], [])]
+    assert [link["mtu"] for link in openstack.of(vifs)["links"]] == [1450, None, 1450]
+
+
+@pytest.mark.parametrize("mode", ["slaac", "dhcpv6-stateless", "dhcpv6-stateful"])
+def test_how_a_guest_gets_its_address_of_ipv6_is_told_with_all_that_it_will_be(mode):
+    values = {"ip": "fd00::5", "cidr": "fd00::/64", "gateway": "fd00::1", "dns": ["fd00::53"]}
+    address = an_address(**values, dhcp=True, ipv6_mode=mode)
+    (network,) = openstack.of([a_vif(addresses=[address])])["networks"]
+    assert network["type"] == f"ipv6_{mode}"
+    assert (network["ip_address"], network["netmask"]) == ("fd00::5", "ffff:ffff:ffff:ffff::")
+    assert network["routes"] == [{"network": "::", "netmask": "::", "gateway": "fd00::1"}]
+    assert network["services"] == [{"type": "dns", "address": "fd00::53"}]
 
 
 def test_routes_and_name_servers_of_a_subnet_are_told():

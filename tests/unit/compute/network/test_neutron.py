@@ -111,6 +111,14 @@ def test_a_port_is_made_and_told_of(neutron, driver, conductor, instance):
     assert (instance.task_state, instance.network_info) == (states.SPAWNING, info)
 
 
+@pytest.mark.parametrize("mode", [None, "slaac", "dhcpv6-stateless", "dhcpv6-stateful"])
+def test_how_guests_of_a_subnet_get_addresses_of_ipv6_is_known(neutron, driver, instance, mode):
+    (subnet,) = neutron.all["subnet"]
+    subnet.ipv6_address_mode = mode
+    (vif,) = driver.allocate(a_context(), instance).vifs
+    assert [one.ipv6_mode for one in vif.addresses] == [mode]
+
+
 def test_allocating_twice_is_the_same_as_once(neutron, driver, instance):
     assert driver.allocate(a_context(), instance) == driver.allocate(a_context(), instance)
     assert len(ports(neutron)) == 1
