@@ -66,6 +66,13 @@ class DatabaseWorld:
         return {each.host for each in roll.services if each.uuid in found}
 
 
+def force_down(database, host):
+    """Have an operator declare that a host is down, whose daemon goes on."""
+    with database.begin() as session:
+        itself = services.report(session, host=host, binary=COMPUTE)
+        services.update(session, itself.uuid, forced_down=True)
+
+
 def age(session, seconds, host=None):
     """Let the heartbeats (of one host) be so much older."""
     past = datetime.timedelta(seconds=seconds)

@@ -8,7 +8,6 @@ roost-manage uses :class:`PlacementRequest`, too, to explain the placement of a 
 creating servers.
 """
 
-import contextlib
 import dataclasses
 import datetime
 import logging
@@ -28,6 +27,7 @@ from roost.api.servers import guest_config, policies, scheduler_hints
 from roost.api.servers.block_devices import image_of
 from roost.api.servers.guest_config import disk_config_of, keypair_of, provisions_of
 from roost.api.servers.images import check_verification, usable
+from roost.api.servers.requested_host import check_host, check_node
 from roost.api.servers.scheduler_hints import hints_of
 from roost.api.servers.tags import unique
 from roost.db.api import build_requests, quota
@@ -233,30 +233,12 @@ class ServerCreate:
         if zone:
             self._zones.check(zone)
         if host:
-            self._check_host(host)
+            check_host(self._dependencies, host)
         if node:
-            self._check_node(call, host, node)
+            check_node(self._dependencies, call, host, node)
         return RequestedPlacement(
             zone=zone or None, host=host or None, node=node or None, forced=bool(forced)
         )
-
-    def _check_host(self, host: str) -> None:
-        try:
-            self._dependencies.cells.search(host)
-        except exception.NotFound as error:
-            raise exception.Invalid(f"Compute host {host} could not be found.") from error
-
-    def _check_node(self, call: Call, host: str, node: str) -> None:
-        """Make sure that the node exists, on the given host if any, unless no scheduler answers."""
-        scheduler = self._dependencies.scheduler
-        with contextlib.suppress(exception.Unavailable):
-            known = (
-                scheduler.list_hosts(call.context, host=host)
-                if host
-                else scheduler.all_hosts(call.context)
-            )
-            if all(report.node != node for report in known):
-                raise exception.Invalid(f"Compute node {node} could not be found.")
 
     @retried
     def _store(self, order: CreateRequest, draft: "_Draft") -> Accepted:

@@ -11,6 +11,7 @@ from roost.api.request import Answer, Call
 from roost.api.servers import operations
 from roost.api.servers.moves import ServerMove
 from roost.api.servers.policies import SHOW_PLACEMENT_COUNTS
+from roost.api.servers.requested_host import check_host
 from roost.api.servers.server_action import action
 from roost.api.validation import Schema, of
 from roost.db.api import build_requests
@@ -39,7 +40,7 @@ class ColdMigration:
         """Begin the move.
 
         :raises roost.exception.Invalid: when the server cannot leave its host, or no other host
-            can take it, or the request names its own
+            can take it, or the request names its own or none of its cell
         :raises roost.exception.Conflict: when the server's state does not allow the action
         """
         asked = call.body["migrate"] or {}
@@ -49,6 +50,8 @@ class ColdMigration:
         operations.check(server_ref, MIGRATE)
         if host is not None and host == server_ref.instance.host:
             raise exception.Invalid("Cannot migrate to the host where the server exists.")
+        if host is not None:
+            check_host(self._dependencies, host, cell=server_ref.cell)
         move = ServerMove(
             dependencies=self._dependencies,
             call=call,

@@ -24,6 +24,7 @@ from roost.db.cell import (
     migrations,
     operations,
     ports,
+    services,
 )
 from roost.db.cell.builds import BuildRow
 from roost.db.engine import Database, Session, retried
@@ -68,7 +69,10 @@ class BuildProgress:
     def begin_build(
         self, instance_uuid: str, host: str, attempt: int, *, selection: Selection | None = None
     ) -> bool:
-        """Begin a build on a host, once; False when the instance does not belong to that host."""
+        """Begin a build on a host, once; False when the instance does not belong to that host.
+
+        Nothing begins on a host that is forced down: the sweeper takes the build elsewhere.
+        """
         at = self.database.now()
         return self._begin(instance_uuid, host, attempt, selection=selection, at=at)
 
@@ -85,7 +89,7 @@ class BuildProgress:
         start = utcnow()
         with self.database.begin() as session:
             instance = instances.find(session, instance_uuid)
-            if instance is None:
+            if instance is None or services.is_forced_down(session, host):
                 return False
             if not builds.awaits(session, instance_uuid, host=host, selection=selection):
                 return False
@@ -156,9 +160,13 @@ class BuildProgress:
     ) -> tuple[list[int], list[str]]:
         """Renew a host's leases on builds and deletes, and on operations.
 
+        A host that is forced down owns none.
+
         :returns: the indexes, and the operations, of those that it no longer owns
         """
         with self.database.begin() as session:
+            if services.is_forced_down(session, host):
+                return [*range(len(held))], sorted(held_operations)
             lost = leases.renew(session, held, host=host, seconds=seconds)
             over = operations.renew(session, held_operations, host=host, seconds=seconds)
             if nothing_else:

@@ -25,6 +25,7 @@ from roost.db.cell import (
     left_behind,
     migrations,
     operations,
+    services,
 )
 from roost.db.cell.operations import OverdueOperation
 from roost.db.engine import Database, Session, retried
@@ -98,6 +99,8 @@ class OperationOutcomes:
     ) -> Operation | None:
         """Give a host a lease on its operation; None: it is over, or another host's.
 
+        A host that is forced down gets none: the sweeper ends the operation, or goes on without it.
+
         Its image, its instance and its migration come with it, if the kind reads them.
 
         :param seconds: the length of the lease
@@ -111,6 +114,8 @@ class OperationOutcomes:
     @retried
     def _take_up(self, operation: Operation, until: datetime.datetime) -> Operation | None:
         with self.database.begin() as session:
+            if services.is_forced_down(session, operation.host):
+                return None
             if not operations.take_up(session, operation, until=until):
                 return None
             kind, step = kinds.get(operation.kind), operation.step

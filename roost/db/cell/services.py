@@ -42,6 +42,7 @@ _SEEN: Final = (
     )
 )
 _KNOWN: Final = sa.select(_services).where(*_ITSELF)
+_FORCED_DOWN: Final = sa.select(_services.c.id).where(*_ITSELF, _services.c.forced_down)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,6 +114,12 @@ def list_services(
 def list_of_hosts(session: Session, hosts: Collection[str]) -> list[Service]:
     """Return the compute daemons of hosts, and the cell-conductors, which take their reports."""
     return [_service(row) for row in session.execute(_OF_HOSTS, {"hosts": [*hosts]})]
+
+
+def is_forced_down(session: Session, host: str) -> bool:
+    """Return whether an operator has declared a host down: then no work is given to it."""
+    found = session.execute(_FORCED_DOWN, {"of_host": host, "of_binary": "roost-compute"})
+    return found.first() is not None
 
 
 def zones(session: Session, *, binary: str) -> dict[str, str]:

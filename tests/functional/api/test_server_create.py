@@ -6,6 +6,7 @@ from roost import exception, states
 from roost.db.api import aggregates, build_requests, cells
 from tests.api_harness import ADMIN, ALICE, IMAGE, PRIVATE, count_statements
 from tests.builders import CELL1, CELL2, a_uuid, an_image
+from tests.fakes.service_groups import force_down
 from tests.functional.api.test_unreachable_cells import take_away
 
 _BODY = {"name": "web", "flavorRef": "1", "imageRef": IMAGE}
@@ -285,6 +286,25 @@ def test_a_place_that_nobody_knows_is_refused(world, place):
     answer = _create(world, version="2.74", token="admin:project", **place)
     assert named in answer.json["badRequest"]["message"]
     assert _wishes(world) == []
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        {"availability_zone": "nova:h1"},
+        {"availability_zone": "nova::h1"},
+        {"host": "h1"},
+        {"hypervisor_hostname": "h1"},
+    ],
+)
+def test_a_host_that_is_forced_down_is_refused_by_name(world, place):
+    force_down(world.databases[CELL1], "h1")
+    answer = _create(world, version="2.74", token="admin:project", **place)
+    assert answer.status_code == 400
+    assert answer.json["badRequest"]["message"] == "Compute host h1 is forced down."
+    assert _wishes(world) == []
+    elsewhere = {name: value.replace("h1", "h2") for name, value in place.items()}
+    assert _create(world, version="2.74", token="admin:project", **elsewhere).status_code == 202
 
 
 def test_a_zone_is_there_as_soon_as_hosts_are_in_it_and_no_longer(world):

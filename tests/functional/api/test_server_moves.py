@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from roost import states
 from roost.db import wire
-from roost.db.api import build_requests, server_groups
+from roost.db.api import build_requests, cells, server_groups
 from roost.db.api import models as api_models
 from roost.db.cell import instances, left_behind, migrations, models, operations, services
 from roost.db.types import utcnow
@@ -16,12 +16,14 @@ from roost.rpc.compute import Compute
 from tests.api_harness import ADMIN, ALICE, PRIVATE, count_statements
 from tests.builders import (
     CELL1,
+    CELL2,
     a_context,
     a_flavor,
     a_migration,
     a_vif,
     an_image,
 )
+from tests.fakes.service_groups import force_down
 
 NEWEST = "2.96"
 _PLACED = {"host": "h1", "node": "h1", "vm_state": states.ACTIVE, "task_state": None}
@@ -40,6 +42,12 @@ def message(answer):
 def in_cell(world, read, *arguments):
     with world.databases[CELL1].read() as session:
         return read(session, *arguments)
+
+
+def place_hosts(world, cell_of):
+    with world.api_db.begin() as session:
+        for host, cell in cell_of.items():
+            cells.map_host(session, host, cell)
 
 
 @pytest.fixture
@@ -139,6 +147,25 @@ def test_a_server_with_nowhere_to_go_is_refused_and_not_changed(world, server, a
     assert (answer.status_code, message(answer)) == (400, reason)
     assert world.instance(server.uuid).task_state is None
     assert in_cell(world, migrations.unfinished, server.uuid) is None
+
+
+@pytest.mark.parametrize("host", ["nobody", "NEW-HOST", "h2"])
+def test_a_host_that_is_not_there_or_in_another_cell_is_not_found(world, server, host):
+    place_hosts(world, {"h1": CELL1, "new-host": CELL1, "h2": CELL2})
+    answer = act(world, server, {"migrate": {"host": host}})
+    assert (answer.status_code, message(answer)) == (
+        *(400, f"Compute host {host} could not be found."),
+    )
+    assert world.scheduler.moved == []
+    assert act(world, server, {"migrate": {"host": "new-host"}}).status_code == 202
+
+
+def test_a_server_does_not_move_to_a_host_that_is_forced_down(world, server):
+    place_hosts(world, {"new-host": CELL1})
+    force_down(world.databases[CELL1], "new-host")
+    answer = act(world, server, {"migrate": {"host": "new-host"}})
+    assert (answer.status_code, message(answer)) == (400, "Compute host new-host is forced down.")
+    assert world.scheduler.moved == []
 
 
 @pytest.mark.parametrize(

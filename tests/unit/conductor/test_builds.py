@@ -5,10 +5,11 @@ import datetime
 import pytest
 
 from roost import exception, states
-from roost.db.cell import actions, builds, guest_config, instances, ports
+from roost.db.cell import actions, builds, guest_config, instances, leases, ports
 from roost.db.types import utcnow
 from roost.objects import BlockDevice, GuestConfig, NetworkInfo
 from tests.builders import a_pinned_topology, a_selection, a_vif, an_image
+from tests.fakes.service_groups import force_down
 from tests.unit.conductor.test_reschedule import ANY, NETWORKS, get, leaving, under_way
 
 
@@ -55,6 +56,21 @@ def test_a_deleted_instance_is_not_begun(cell):
     with cell.database.begin() as session:
         instances.mark_deleted(session, made.uuid)
     assert not cell.progress.begin_build(made.uuid, "h1", 1)
+
+
+def test_a_host_that_is_forced_down_begins_nothing_and_keeps_nothing_that_it_has_begun(cell):
+    begun, late = waiting(cell), waiting(cell)
+    assert cell.progress.begin_build(begun.uuid, "h1", 1)
+    force_down(cell.database, "h1")
+    assert not cell.progress.begin_build(late.uuid, "h1", 1)
+    assert get(cell, late.uuid).task_state == states.SCHEDULING
+    held = [leases.HeldLease(begun.uuid, 1, (states.SPAWNING,))]
+    lost = cell.progress.renew_leases("h1", held, ["op"], seconds=30, nothing_else=False)
+    assert lost == ([0], ["op"])
+    cell.down = {"h1"}
+    for _ in range(2):  # the first sweep gives a lease to what never had one
+        cell.sweep()
+    assert {get(cell, each.uuid).host for each in (begun, late)} == {"h2"}
 
 
 @pytest.mark.parametrize(("networks", "task"), [([], states.SPAWNING), ([ANY], states.NETWORKING)])

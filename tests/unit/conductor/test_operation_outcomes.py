@@ -9,6 +9,7 @@ from roost.objects import HostFinding, InstanceActionEvent, Operation
 from roost.operations.kinds import OF_TASK
 from roost.rpc.compute import Compute
 from tests.builders import NOW, a_uuid, an_instance
+from tests.fakes.service_groups import force_down
 from tests.operation_rows import put_under
 
 EVENT = InstanceActionEvent(
@@ -278,6 +279,12 @@ def test_a_task_that_its_host_goes_on_with_is_not_given_up(cell, power, server):
         assert operations.renew(session, [overdue.uuid], host="h1", seconds=60) == set()
     power.abandon(overdue, "Its host went down.")
     assert _states(cell, uuid)[:2] == (states.ACTIVE, states.POWERING_OFF)
+
+
+def test_a_host_that_is_forced_down_takes_up_no_operation(cell, power, server):
+    operation = _operation(cell, server(states.ACTIVE, states.POWERING_OFF))
+    force_down(cell.database, "h1")
+    assert power.take_up(cell.context, operation, seconds=30) is None
 
 
 def test_what_a_host_finds_amiss_is_told_to_those_who_listen(cell, power):
