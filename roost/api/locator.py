@@ -84,6 +84,8 @@ class ServerLocator:
 
 def _mapping(session: Session, call: Call, uuid: str, *, deleted: bool) -> InstanceMapping:
     mapping = instance_mappings.find(session, uuid) if is_uuid(uuid) else None
+    if mapping is not None and mapping.withdrawn:
+        raise missing(uuid)
     if mapping is None and deleted and is_uuid(uuid):
         mapping = instance_mappings.find_deleted(session, uuid)
     if mapping is None:

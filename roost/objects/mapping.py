@@ -38,10 +38,12 @@ class InstanceMapping(base.RoostObject):
     """The cell of an instance (None: not scheduled yet), and its quota usage.
 
     A soft-deleted instance, which its user may restore, uses no quota since ``put_away_at``;
-    ``turns`` is the generation: the number of its soft deletes and restores.
+    ``turns`` is the generation: the number of its soft deletes and restores. ``withdrawn``: it was
+    deleted before it was in a cell, and is to be shown to nobody.
     """
 
-    VERSION = "1.0"
+    # 1.1: withdrawn
+    VERSION = "1.1"
     fields = {
         "instance_uuid": fields.UUIDField(),
         "request_uuid": fields.UUIDField(),
@@ -51,6 +53,7 @@ class InstanceMapping(base.RoostObject):
         "vcpus": fields.IntegerField(),
         "memory_mb": fields.IntegerField(),
         "queued_for_delete": fields.BooleanField(),
+        "withdrawn": fields.BooleanField(default=False),
         "put_away_at": base.DateTimeField(nullable=True, default=base.NOTHING),
         "turns": fields.IntegerField(default=0),
         "created_at": base.DateTimeField(),

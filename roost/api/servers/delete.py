@@ -204,7 +204,7 @@ class ServerDelete:
             mapping = instance_mappings.find(session, uuid)
             if seen and _is_withdrawn(mapping, before=seen[0]):
                 return True, None
-            if mapping is None:
+            if mapping is None or mapping.withdrawn:
                 raise missing(uuid)
             call.may_touch(mapping.project_id, name=f"Instance {uuid}")
             seen.append(mapping)

@@ -290,10 +290,34 @@ class ServerLists:
     def page(self, call: Call, wanted: Wanted, *, limit: int) -> Page:
         """Return the wanted instances, in order.
 
+        Those that were withdrawn while they were placed are left out, and others take their place.
+
         :raises roost.exception.Invalid: when the query's marker is not found
         :raises roost.exception.Unavailable: when a cell is unavailable and may not be skipped
         """
-        after = self._after(call, wanted)
+        after, gone = self._after(call, wanted), set[str]()
+        while True:
+            page = self._read(call, wanted, after, limit + len(gone))
+            found = self._withdrawn(page)
+            if found <= gone:
+                return [listed for listed in page if listed.uuid not in gone][:limit]
+            gone |= found
+
+    def _withdrawn(self, page: Page) -> set[str]:
+        building = [
+            listed.uuid
+            for listed in page
+            if listed.cell is not None
+            and isinstance(listed.found, Instance)
+            and listed.found.vm_state == states.BUILDING
+        ]
+        if not building:
+            return set()
+        return self._dependencies.api_database.query(instance_mappings.withdrawn, building)
+
+    def _read(
+        self, call: Call, wanted: Wanted, after: Sequence[Any] | None, limit: int
+    ) -> list[Listed]:
         requests = self._dependencies.api_database.query(
             build_requests.list_page, wanted, after=after, limit=limit
         )

@@ -206,17 +206,29 @@ def withdraw(session: Session, instance_uuid: str) -> bool:
     """Delete a build request with its mapping and quota, as if it had never been accepted.
 
     If it has a target cell, its instance is queued for delete there: so nothing stays behind, even
-    if that cell is unavailable now and the super-conductor that worked on it has died.
+    if that cell is unavailable now and the super-conductor that worked on it has died. The instance
+    is shown to nobody meanwhile, as it does not exist any more for its user.
 
     :returns: False when there is no build request: the instance is in a cell, or deleted
     """
     done, cell_uuid = build_requests.take_away(session, instance_uuid)
     if cell_uuid is not None:
-        place(session, instance_uuid, cell_uuid)
+        itself = sa.update(_mappings).where(_mappings.c.instance_uuid == instance_uuid)
+        session.execute(itself.values(cell_uuid=cell_uuid, withdrawn=True))
         queue_for_delete(session, instance_uuid)
     elif done:
         forget(session, instance_uuid)
     return done
+
+
+def withdrawn(session: Session, uuids: Collection[str]) -> set[str]:
+    """Return those of these instances that were withdrawn."""
+    c = _mappings.c
+    return {
+        *session.scalars(
+            sa.select(c.instance_uuid).where(c.instance_uuid.in_(uuids), c.withdrawn.is_(True))
+        )
+    }
 
 
 def forget(session: Session, instance_uuid: str) -> InstanceMapping | None:

@@ -52,7 +52,8 @@ build_requests = sa.Table(
 )
 
 # queued_for_delete: its user has deleted it (and it counts against no quota); the row stays until
-# the cell has deleted the instance.
+# the cell has deleted the instance. withdrawn: it was deleted as a build request, and never was a
+# server, though its target cell may have a row of it for a moment.
 instance_mappings = sa.Table(
     "instance_mappings",
     metadata,
@@ -66,6 +67,7 @@ instance_mappings = sa.Table(
     sa.Column("memory_mb", sa.Integer, nullable=False),
     sa.Column("resize_uuid", Uuid),  # the migration that these are for; see resizes.py
     sa.Column("queued_for_delete", sa.Boolean, nullable=False, default=False),
+    sa.Column("withdrawn", sa.Boolean, nullable=False, default=False, server_default="0"),
     # soft-deleted since; turns: the generation; unheard: unsynced; see soft_delete.py
     sa.Column("put_away_at", UtcDateTime),
     sa.Column("turns", sa.Integer, nullable=False, default=0, server_default="0"),

@@ -1,6 +1,7 @@
 import pytest
 
 from roost import states
+from roost.db.api import build_requests
 from roost.db.cell import instances
 from roost.objects.mapping import CELL0_UUID
 from tests.api_harness import ADMIN, ALICE, IMAGE
@@ -24,6 +25,27 @@ def test_a_wish_is_withdrawn_at_once_and_leaves_nothing(world):
     assert world.mapping(uuid) is None
     assert set(world.usage().values()) == {0}
     assert _delete(world, uuid) == 404
+
+
+def test_a_wish_that_is_withdrawn_while_it_is_placed_is_not_there_again(world):
+    """A super-conductor creates its row all the same, and removes it a moment later."""
+    kept, uuid = world.place(CELL1, **_ACTIVE), _create(world)
+    with world.api_db.begin() as session:
+        build_requests.lease(session, owner="me", seconds=60, instance_uuids=[uuid])
+        build_requests.target_cell(session, {uuid: CELL1}, owner="me")
+        placed = build_requests.find(session, uuid).instance
+    assert _delete(world, uuid) == 204
+    placed.host, placed.attempt = "h1", 1
+    with world.databases[CELL1].begin() as session:
+        instances.create(session, placed)
+    server = f"/v2.1/servers/{uuid}"
+    for path in ("", "/metadata", "/os-interface", "/os-instance-actions", "/ips"):
+        assert world.client.get(f"{server}{path}", token=ALICE).status_code == 404, path
+    stop = world.client.post(f"{server}/action", {"os-stop": None}, token=ALICE)
+    assert (stop.status_code, _delete(world, uuid)) == (404, 404)
+    for path in ("servers", "servers/detail", "servers?limit=1"):
+        page = world.client.get(f"/v2.1/{path}", token=ALICE).json["servers"]
+        assert [one["id"] for one in page] == [kept.uuid], path
 
 
 def test_the_delete_of_a_placed_server_goes_to_its_host(world):

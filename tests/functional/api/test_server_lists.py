@@ -25,12 +25,12 @@ def _names(answer):
     return [server["name"] for server in answer.json["servers"]]
 
 
-def _spread(world, count):
+def _spread(world, count, **values):
     """Put servers into all cells and among the wishes by turns: s0 is the oldest."""
     homes = itertools.cycle([CELL1, CELL2, CELL0_UUID, None])
     for number in range(count):
         moment = NOW + datetime.timedelta(seconds=number)
-        world.place(next(homes), display_name=f"s{number}", created_at=moment)
+        world.place(next(homes), display_name=f"s{number}", created_at=moment, **values)
 
 
 def _all_pages(client, path):
@@ -73,15 +73,19 @@ def test_any_order_pages_alike_even_where_values_are_missing(world, key, directi
 
 
 def test_a_list_costs_one_statement_per_cell_and_one_for_the_wishes(world):
-    _spread(world, 8)
+    _spread(world, 8, vm_state=states.ACTIVE)
     world.client.get("/v2.1/servers", token=ALICE)  # the cells are known from now on
     with count_statements(world) as counted:
         world.client.get("/v2.1/servers/detail", token=ALICE)
     assert counted.count == 4, counted.seen
+    world.place(CELL1, vm_state=states.BUILDING)  # it may be one that was withdrawn
+    with count_statements(world) as counted:
+        world.client.get("/v2.1/servers/detail", token=ALICE)
+    assert counted.count == 5, counted.seen
 
 
 def test_a_regular_expression_costs_each_cell_a_look_and_a_reading(world):
-    _spread(world, 8)
+    _spread(world, 8, vm_state=states.ACTIVE)
     world.client.get("/v2.1/servers", token=ALICE)  # the cells are known from now on
     with count_statements(world) as counted:
         world.client.get("/v2.1/servers/detail?name=s[0-9]", token=ALICE)

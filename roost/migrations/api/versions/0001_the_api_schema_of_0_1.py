@@ -156,6 +156,7 @@ def upgrade() -> None:
         sa.Column("memory_mb", sa.Integer(), nullable=False),
         sa.Column("resize_uuid", UUID, nullable=True),
         sa.Column("queued_for_delete", sa.Boolean(), nullable=False),
+        sa.Column("withdrawn", sa.Boolean(), server_default="0", nullable=False),
         sa.Column("put_away_at", TIME, nullable=True),
         sa.Column("turns", sa.Integer(), server_default="0", nullable=False),
         sa.Column("unheard", sa.Boolean(), server_default="0", nullable=False),
