@@ -250,8 +250,8 @@ def test_a_host_that_may_have_the_guest_is_waited_for(
     [
         (CONFIRM_RESIZE, 0, False, "h1", "leave", "confirmed"),
         (REVERT_RESIZE, 0, False, "h2", "withdraw", "reverted"),
-        (MIGRATE, 2, True, "h2", "withdraw", "failed"),
-        (MIGRATE, 1, True, "h1", "stay", "failed"),
+        (MIGRATE, 2, True, "h2", "withdraw", "error"),
+        (MIGRATE, 1, True, "h1", "stay", "error"),
     ],
 )
 def test_the_steps_of_a_fenced_host_are_skipped_and_what_it_has_is_left_behind(
