@@ -94,17 +94,17 @@ class MoveEnd:
             server_ref,
             self._kind,
             migration=migration,
-            also=lambda session: self._begin(session, migration),
+            also=lambda session: migrations.update(
+                session,
+                migration.uuid,
+                {"status": self._status},
+                expected=[FINISHED, self._status],
+            ),
         )
-        operations.send(call, server_ref, operation)
-        return Answer(status=204 if self._kind is CONFIRM_RESIZE else 202)
-
-    def _begin(self, session: Session, migration: Migration) -> None:
-        """Write the migration's status; a server that goes back is pinned to no other zone."""
-        changes = {"status": self._status}
-        migrations.update(session, migration.uuid, changes, expected=[FINISHED, self._status])
         if self._kind is REVERT_RESIZE:
             self._dependencies.api_database.write(_unpin, migration)
+        operations.send(call, server_ref, operation)
+        return Answer(status=204 if self._kind is CONFIRM_RESIZE else 202)
 
     def _migration(self, server_ref: ServerRef) -> Migration:
         assert server_ref.cell is not None, "operations.check refuses it"
@@ -115,13 +115,14 @@ class MoveEnd:
 
 
 def _unpin(session: Session, migration: Migration) -> None:
-    """Unpin a server from a zone that it is to leave: it was pinned there after its move."""
+    """Unpin a server from a zone that it leaves: it was pinned there after its move.
+
+    Nobody pins it meanwhile, as it moves.
+    """
     uuid = migration.instance_uuid
     spec = build_requests.spec_of(session, uuid)
-    if spec is None or spec.availability_zone in (None, migration.source_zone):
-        return
-    if not build_requests.pin(session, uuid, spec.request_uuid, None):
-        raise exception.Conflict(f"Instance {uuid} was pinned or unpinned meanwhile")
+    if spec is not None and spec.availability_zone not in (None, migration.source_zone):
+        build_requests.pin(session, uuid, spec.request_uuid, None)
 
 
 _HOST: Final = {"type": "string", "minLength": 1, "maxLength": 255}
