@@ -44,7 +44,8 @@ class ApiOptions:
     these URLs, by :data:`roost.objects.consoles.KINDS`. ``pci_aliases``: the devices that flavors
     may request by name.
     ``daemon_names``: the names of daemons in answers, by our own. ``wants_content_type``:
-    a body without a content type is refused.
+    a body without a content type is refused. ``instance_name_template``: how guests are named, with
+    ``%(uuid)s`` and ``%(hostname)s``.
     """
 
     max_limit: int = 1000
@@ -83,6 +84,7 @@ class ApiOptions:
     pci_aliases: Mapping[str, PciAlias] = dataclasses.field(default_factory=dict)
     daemon_names: Mapping[str, str] = dataclasses.field(default_factory=lambda: NOVA_NAMES)
     wants_content_type: bool = False
+    instance_name_template: str = "instance-%(uuid)s"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -183,6 +183,7 @@ def _api_options(conf: cfg.ConfigOpts) -> ApiOptions:
         pci_aliases=pci_aliases.parse(conf.pci.alias),
         daemon_names=NOVA_NAMES if conf.api.daemon_names == "nova" else {},
         wants_content_type=conf.api.auth_strategy == "noauth",
+        instance_name_template=conf.instance_name_template,
     )
 
 

@@ -19,6 +19,7 @@ from roost.db.cell.operations import OverdueOperation
 from roost.db.engine import Database
 from roost.hardware.image_requirements import ImageRequirements
 from roost.objects import Flavor, Instance, Keypair, Migration, Operation
+from roost.objects.instance import guest_name
 from roost.operations import kinds
 from roost.rpc.notifications import Notifier
 
@@ -119,7 +120,7 @@ def _payload(
     if name == _BUILT:
         keypair = instance.keypair
         more: dict[str, Any] = {
-            "instance_name": f"instance-{instance.uuid}",
+            "instance_name": guest_name(instance),
             "keypairs": [_keypair(keypair)] if keypair is not None else [],
             "tags": list(instance.tags),
             "trusted_image_certificates": list(instance.trusted_certs) or None,

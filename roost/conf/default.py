@@ -1,10 +1,32 @@
 """Options that every daemon has."""
 
 import socket
+from typing import Any, Final
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 GROUP = "DEFAULT"
+_MAX_NAME: Final = 200  # what a hypervisor makes of a name, such as that of a log, is longer
+
+
+class NameTemplate(types.String):
+    """A template of guests' names by which no two servers have the same name."""
+
+    def __call__(self, value: Any) -> str:
+        text, uuid = str(value), "00000000-0000-4000-8000-000000000000"
+        try:
+            name = text % {"uuid": uuid, "hostname": "h" * 63}
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"it can have %(uuid)s and %(hostname)s; servers have no number or else ({error})"
+            ) from error
+        if uuid not in name:
+            raise ValueError("it must have %(uuid)s, or servers would have one name")
+        if "/" in name or not name.isprintable() or len(name) > _MAX_NAME:
+            raise ValueError(f"names have at most {_MAX_NAME} printable characters, and no slash")
+        return text
+
+
 OPTIONS = [
     cfg.StrOpt(
         "concurrency",
@@ -22,6 +44,15 @@ OPTIONS = [
         sample_default="<the machine's host name>",
         help="The name of this daemon's host. For a compute it is the host of its servers, so it"
         " must be unique over all cells and never change.",
+    ),
+    cfg.Opt(
+        "instance_name_template",
+        type=NameTemplate(),
+        default="instance-%(uuid)s",
+        help="How hypervisors name the guests of new servers, as roost-api reads it and shows it to"
+        " administrators (OS-EXT-SRV-ATTR:instance_name). It has %(uuid)s, and may have"
+        " %(hostname)s. A server keeps its name when this changes. Set it where monitoring or"
+        " scripts expect other names; servers have no number for the %x or %d of other clouds.",
     ),
     cfg.StrOpt(
         "state_path",

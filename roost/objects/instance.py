@@ -22,10 +22,12 @@ class Instance(base.RoostObject):
     "admin" for any other. Only some readers set ``fault`` and ``provisions``; lists leave
     ``user_data`` None for users who may not see it. ``disk_config`` is "AUTO" or "MANUAL".
     ``soft_deleted_at`` is the time of its soft delete; until it is reclaimed it can be restored.
+    ``instance_name`` is the guest's name for its hypervisor: see :func:`guest_name`.
     """
 
     # 1.1: allocations
-    VERSION = "1.1"
+    # 1.2: instance_name
+    VERSION = "1.2"
     fields = {
         "uuid": fields.UUIDField(),
         "project_id": fields.StringField(),
@@ -35,6 +37,7 @@ class Instance(base.RoostObject):
         "display_name": fields.StringField(),
         "display_description": fields.StringField(nullable=True),
         "hostname": fields.StringField(),
+        "instance_name": fields.StringField(nullable=True, default=base.NOTHING),
         "flavor": fields.ObjectField("Flavor"),
         "image": fields.ObjectField("ImageMeta", nullable=True),
         "key_name": fields.StringField(nullable=True),
@@ -74,6 +77,11 @@ class Instance(base.RoostObject):
         "deleted_at": base.DateTimeField(nullable=True),
         "fault": fields.ObjectField("InstanceFault", nullable=True),
     }
+
+
+def guest_name(instance: Instance) -> str:
+    """Return the name of an instance's guest; those of earlier releases have none stored."""
+    return str(instance.instance_name or f"roost-{instance.uuid}")
 
 
 _COUNTED: Final = "counted"
@@ -163,16 +171,20 @@ class GuestConfig(base.RoostObject):
 
     ``admin_password`` is cleared as soon as the guest has been built, and with the ``files`` when
     the build failed; ``block_devices`` are all of its disks, including those of the flavor;
-    ``boot_roles`` are the roles of the user who created it.
+    ``boot_roles`` are the roles of the user who created it, ``user_name`` and ``project_name`` the
+    names of its owner then.
     """
 
     # 1.1: boot_roles
-    VERSION = "1.1"
+    # 1.2: user_name, project_name
+    VERSION = "1.2"
     fields = {
         "files": fields.ListOfObjectsField("InjectedFile", default=[]),
         "block_devices": fields.ListOfObjectsField("BlockDevice", default=[]),
         "admin_password": fields.StringField(nullable=True, default=base.NOTHING),
         "boot_roles": fields.ListOfStringsField(default=[]),
+        "user_name": fields.StringField(nullable=True, default=base.NOTHING),
+        "project_name": fields.StringField(nullable=True, default=base.NOTHING),
     }
 
     def forget_secrets(self) -> None:

@@ -124,7 +124,7 @@ class Libvirtd:
 
     def guests(self) -> dict[str, int]:
         """Return the processes of its guests by name."""
-        names = [path.stem for path in (self._folder / "run/qemu").glob("roost-*.pid")]
+        names = [path.stem for path in (self._folder / "run/qemu").glob("*-*.pid")]
         return {name: pid for name in names if (pid := self._pid(f"qemu/{name}.pid"))}
 
     def kept_of(self, uuid: str) -> list[str]:

@@ -219,7 +219,7 @@ def test_a_guest_that_is_killed_ends_all_its_consoles(cloud, server, libvirtd):
         assert screen.recv(timeout=SECONDS) == b"RFB 003.008\n"
         line.send(b"last\r")
         hear(line, b"heard last\r\n")
-        os.kill(libvirtd.guests()[f"roost-{server}"], signal.SIGKILL)
+        os.kill(libvirtd.guests()[f"instance-{server}"], signal.SIGKILL)
         assert ends(screen)
         assert ends(line)
     wait_until(lambda: cloud.show(server)["status"] == "SHUTOFF", "it is seen")

@@ -5,19 +5,21 @@ second; where a guest's own system has to take part it is a Linux.
 """
 
 import dataclasses
+import queue
 import re
 
+import libvirt
 import pytest
 
 from roost import exception
 from roost.compute.virt.driver import GuestPlacement, Kernel
-from roost.compute.virt.libvirt import images, probe
+from roost.compute.virt.libvirt import images, probe, server_metadata
 from roost.compute.virt.libvirt.driver import LibvirtDriver
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.settings import LibvirtSettings
 from roost.objects import NetworkInfo
 from roost.rig.hypervisors import linux_guest, needs
-from tests.builders import a_context, a_flavor, a_vif, an_image
+from tests.builders import a_context, a_flavor, a_uuid, a_vif, an_image
 from tests.stories.cloud import wait_until
 from tests.stories.virt_drivers import *  # noqa: F403
 
@@ -160,6 +162,54 @@ def finds(driver, uuid):
 def described(driver, uuid):
     """Return what libvirt says of a guest that runs."""
     return driver._on(uuid, "describe a guest", lambda domain: parse(domain.XMLDesc()))
+
+
+def call(driver, do):
+    return driver._connection.call("do something", do)
+
+
+def test_a_guest_has_the_name_of_its_instance_or_that_of_an_earlier_release(driver, spawn, a_guest):
+    names = {spawn(a_guest(instance_name="vm-1")): "vm-1"}
+    old = spawn()
+    names[old] = f"roost-{old}"
+    for uuid, name in names.items():
+        assert call(driver, lambda o, name=name: o.lookupByName(name).UUIDString()) == uuid
+        driver.reboot(uuid, hard=True)
+    assert driver.list_guests() == sorted(names)
+
+
+def test_domains_of_others_are_no_guests_whatever_their_name_is(driver, spawn):
+    ours, theirs = spawn(), a_uuid()
+    heard = queue.SimpleQueue()
+    driver.listen(heard.put)
+    text = f"""<domain type="qemu"><name>instance-{theirs}</name><uuid>{theirs}</uuid>
+    <memory unit="MiB">16</memory><os><type>hvm</type></os></domain>"""
+    domain = call(driver, lambda opened: opened.createXML(text))
+    try:
+        assert heard.get(timeout=30) == theirs
+        assert driver.list_guests() == [ours]
+        with pytest.raises(exception.NotFound):
+            driver.describe(theirs)
+    finally:
+        domain.destroy()
+
+
+def test_meters_find_the_server_of_a_guest_and_its_ports(driver, spawn, a_guest):
+    first, second = a_vif(), a_vif()
+    uuid = spawn(a_guest(display_name="web"), vifs=[first])
+    by = (libvirt.VIR_DOMAIN_METADATA_ELEMENT, server_metadata.NAMESPACE)
+
+    def read():
+        found = parse(driver._on(uuid, "read", lambda domain: domain.metadata(*by)))
+        ports = [one.get("uuid") for one in found.iter() if one.tag.endswith("port")]
+        return found[1].text, ports
+
+    assert read() == ("web", [first.id])
+    driver.attach_interface(uuid, second)
+    assert read() == ("web", [first.id, second.id])
+    driver.power_off(uuid)
+    driver.detach_interface(uuid, first.id)
+    assert read() == ("web", [second.id])
 
 
 @pytest.mark.parametrize(("device", "bus"), [("cdrom", "sata"), ("disk", "usb"), (None, "scsi")])

@@ -69,7 +69,7 @@ def server(cloud):
 
 
 def pid_of(libvirtd, server_id):
-    return libvirtd.guests()[f"roost-{server_id}"]
+    return libvirtd.guests()[f"instance-{server_id}"]
 
 
 def test_a_guest_reads_who_it_is_from_its_config_drive(cloud, server):
@@ -106,7 +106,7 @@ def test_a_soft_reboot_asks_the_guests_own_system_and_keeps_its_disk(cloud, serv
 def test_a_suspended_guest_goes_on_where_it_was(cloud, libvirtd, server):
     act(cloud, server, "suspend")
     wait_at_rest(cloud, server, "SUSPENDED")
-    assert f"roost-{server}" not in libvirtd.guests()
+    assert f"instance-{server}" not in libvirtd.guests()
     said = console(cloud, server)
     act(cloud, server, "resume")
     wait_at_rest(cloud, server, "ACTIVE")

@@ -110,14 +110,14 @@ def crash(libvirtd):
 def test_guests_that_ran_when_their_host_went_down_run_again_on_their_networks(
     cloud, libvirtd, first
 ):
-    before = libvirtd.guests()[f"roost-{first}"]
+    before = libvirtd.guests()[f"instance-{first}"]
     cloud.delete_all(but=[first])
     with cloud.without(HOST):
         crash(libvirtd)
         for started in cloud.plan.state.rglob("instances/*/started"):
             os.utime(started, (0, 0))  # long before this machine was
         libvirtd.start()
-    assert libvirtd.guests()[f"roost-{first}"] != before
+    assert libvirtd.guests()[f"instance-{first}"] != before
     wait_until_it_says(cloud, first, "guest: boot 2\n")
     again = "guest: address 10.77.0.11/24"
     wait_until(lambda: console(cloud, first).count(again) == 2, "it has its address again", 240)

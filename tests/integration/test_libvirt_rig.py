@@ -122,7 +122,7 @@ def test_a_libvirtd_knows_its_own_guest_and_listens_to_other_hosts(cloud, server
     listing = ["virsh", "-c", f"qemu+tcp://{HOSTS[0]}/system", "list", "--name"]
     for host in HOSTS:
         told = roost_rig(cloud.plan.state, "inside", host, *listing)
-        assert told.split() == [f"roost-{servers[0]}"]
+        assert told.split() == [cloud.show(servers[0])["OS-EXT-SRV-ATTR:instance_name"]]
 
 
 def test_the_url_of_a_console_leads_to_the_guest(cloud, servers):
@@ -140,7 +140,7 @@ def test_the_url_of_a_console_leads_to_the_guest(cloud, servers):
 def pids_of(cloud, host):
     """Return the processes of a host's guests."""
     one = hosts.machine(cloud.plan, host)
-    return {path.stem: int(path.read_text()) for path in one.folder.glob("run/qemu/roost-*.pid")}
+    return {path.stem: int(path.read_text()) for path in one.folder.glob("run/qemu/*-*.pid")}
 
 
 def test_a_host_that_loses_its_daemons_keeps_its_guest(cloud, servers):

@@ -14,8 +14,9 @@ from roost.compute.virt.libvirt.identity import GuestIdentity
 from roost.compute.virt.libvirt.interfaces import GuestInterface, all_of
 from roost.compute.virt.libvirt.mdevs import MediatedDevice
 from roost.compute.virt.libvirt.pci import Device, DevicePoolKey, PciAddress
+from roost.compute.virt.libvirt.server_metadata import ServerMetadata
 from roost.objects import InstanceNUMACell, InstanceNUMATopology
-from tests.builders import a_flavor, a_vif, an_image, an_instance
+from tests.builders import NOW, a_flavor, a_vif, an_image, an_instance
 
 FOLDER = pathlib.Path("/guests/one")
 UUID = "6f0b4a1e-5f0c-4c8e-9a53-0c6a3f6d6f11"
@@ -31,11 +32,18 @@ def a_hardware(specs=None, properties=None, *, vcpus=2, machine=None):
     return Hardware.of(instance, machine=machine)
 
 
+def a_server(*vifs, **values):
+    """Return what a domain says of its server."""
+    named = {"uuid": UUID, "display_name": "my server", "created_at": NOW}
+    return ServerMetadata(an_instance(**named | values), vifs)
+
+
 def a_domain(**values):
     return Domain(
         **{
             "identity": GuestIdentity(UUID, 2),
-            "title": "my server",
+            "name": f"instance-{UUID}",
+            "server": a_server(),
             "vcpus": 2,
             "memory_mb": 512,
             "virt_type": "qemu",
@@ -182,5 +190,5 @@ DOMAINS = {
         kernel=DirectKernel(FOLDER / "kernel", FOLDER / "ramdisk", "console=ttyS0"),
         disks=(Disk(FOLDER / "root.raw", "vda", boot_order=1),),
     ),
-    "with a strange name": a_domain(title="a <b> & \n\x01 \U0001f600"),
+    "with a strange name": a_domain(server=a_server(display_name="a <b> & \n\x01 \U0001f600")),
 }

@@ -142,19 +142,21 @@ class Accepted:
 class _Draft:
     """The ids of a request and its servers, the same in all attempts to store them.
 
-    ``tried``: there was an attempt; it may have been committed.
+    ``names`` is the template of guests' names. ``tried``: there was an attempt; it may have been
+    committed.
     """
 
     request_uuid: str
     reservation_id: str
     uuids: list[str]
     at: datetime.datetime
+    names: str
     tried: bool = False
 
     @classmethod
-    def of(cls, order: CreateRequest, now: datetime.datetime) -> "_Draft":
+    def of(cls, order: CreateRequest, now: datetime.datetime, names: str) -> "_Draft":
         request_uuid, *uuids = (str(uuid.uuid4()) for _ in range(order.most + 1))
-        return cls(request_uuid, f"r-{secrets.token_hex(4)}", uuids, now)
+        return cls(request_uuid, f"r-{secrets.token_hex(4)}", uuids, now, names)
 
     def instances(self, order: CreateRequest, count: int) -> list[Instance]:
         return [_instance(order, self, index, count) for index in range(count)]
@@ -175,7 +177,8 @@ class ServerCreate:
         :raises roost.exception.QuotaExceeded: when the project's quota does not suffice
         """
         order = self._resolve(call)
-        accepted = self._store(order, _Draft.of(order, self._dependencies.now()))
+        names = self._dependencies.options.instance_name_template
+        accepted = self._store(order, _Draft.of(order, self._dependencies.now(), names))
         for each in accepted.instances:
             LOG.info("[instance: %s] build request accepted", each.uuid)
         self._cast_build(call, accepted)
@@ -205,7 +208,7 @@ class ServerCreate:
             demands=demands,
             networks=networks,
             security_groups=groups,
-            provisions=provisions_of(asked, flavor, image, roles=call.context.roles or ()),
+            provisions=provisions_of(asked, flavor, image, context=call.context),
             locality=self._networking.locality(networks),
             place=place,
             hints=hints_of(call, asked, self._dependencies.api_database),
@@ -378,6 +381,7 @@ def _instance(order: CreateRequest, draft: _Draft, index: int, count: int) -> In
     suffix = f"-{index + 1}" if count > 1 else ""
     identity = draft.uuids[index]
     vm_state, task_state = states.WAITING
+    hostname = _hostname(asked, suffix, identity)
     return Instance(
         uuid=identity,
         project_id=order.call.project_id,
@@ -386,7 +390,8 @@ def _instance(order: CreateRequest, draft: _Draft, index: int, count: int) -> In
         launch_index=index,
         display_name=asked["name"][: 255 - len(suffix)] + suffix,
         display_description=asked.get("description"),
-        hostname=_hostname(asked, suffix, identity),
+        hostname=hostname,
+        instance_name=draft.names % {"uuid": identity, "hostname": hostname[:_MAX_LABEL]},
         flavor=order.flavor,
         image=order.image,
         key_name=order.keypair.name if order.keypair else None,

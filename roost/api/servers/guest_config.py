@@ -61,18 +61,20 @@ _YES: Final = ("1", "t", "true", "on", "y", "yes")
 
 
 def provisions_of(
-    asked: Mapping[str, Any], flavor: Flavor, image: ImageMeta, *, roles: Sequence[str] = ()
+    asked: Mapping[str, Any], flavor: Flavor, image: ImageMeta, *, context: RequestContext
 ) -> GuestConfig:
     """Return the configuration that only the build of the guest needs.
 
-    :param roles: those of the user who creates the server
+    :param context: of the user who creates the server
     :raises roost.exception.Invalid: for unsupported disks
     """
     return GuestConfig.of(
         files=files_of(asked),
         block_devices=devices_of(asked, HardwareProperties(flavor, image), flavor),
         admin_password=asked.get("adminPass") or password(),
-        boot_roles=sorted(roles),
+        boot_roles=sorted(context.roles or ()),
+        user_name=context.user_name,
+        project_name=context.project_name,
     )
 
 

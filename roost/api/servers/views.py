@@ -379,7 +379,7 @@ FIELDS: Final = (
     Field("os-extended-volumes:volumes_attached", lambda _s, _k: []),
     Field(_SRV + "host", _of("host"), when=_sees_host),
     Field(_SRV + "hypervisor_hostname", _of("node"), when=_sees_host),
-    Field(_SRV + "instance_name", lambda s, _: f"instance-{s.instance.uuid}", when=_sees_host),
+    Field(_SRV + "instance_name", lambda s, _: instance.guest_name(s.instance), when=_sees_host),
     Field(_SRV + "reservation_id", _of("reservation_id"), since=3, when=_sees_host),
     Field(_SRV + "launch_index", _of("launch_index"), since=3, when=_sees_host),
     Field(_SRV + "hostname", _of("hostname"), since=3, until=89, when=_sees_host),

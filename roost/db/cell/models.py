@@ -28,6 +28,7 @@ instances = sa.Table(
     sa.Column("display_name", sa.String(255), nullable=False),
     sa.Column("display_description", sa.String(255)),
     sa.Column("hostname", sa.String(255), nullable=False),
+    sa.Column("instance_name", sa.String(255)),
     sa.Column("flavor_id", sa.String(255), nullable=False),
     sa.Column("flavor", LongText, nullable=False),
     sa.Column("image_id", sa.String(64)),

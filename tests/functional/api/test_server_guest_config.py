@@ -5,11 +5,23 @@ import base64
 import pytest
 
 from roost.api.dependencies import ApiOptions
+from roost.api.middleware import NoAuth
 from roost.db.api import build_requests, flavors
 from tests.api_harness import ADMIN, ALICE, IMAGE, made_in
 from tests.builders import a_flavor, an_image
 
 OTHER = "dddddddd-dddd-4ddd-8ddd-dddddddddddd"
+
+
+class WithNames(NoAuth):
+    """Knows the names of callers, as Keystone does."""
+
+    def process_request(self, req, resp):
+        super().process_request(req, resp)
+        caller = req.context.caller
+        caller.user_name, caller.project_name = "Alice", "The Lab"
+
+
 _BODY = {"name": "web", "flavorRef": "2", "imageRef": IMAGE}
 _ROOT = {"uuid": IMAGE, "source_type": "image", "boot_index": 0, "destination_type": "local"}
 _BLANK = {"source_type": "blank", "destination_type": "local", "boot_index": -1}
@@ -259,5 +271,27 @@ def test_the_default_security_group_is_every_servers(world):
     assert _shown(world, answer)["security_groups"] == [{"name": "default"}]
 
 
+def _guest_name(world, server_id):
+    answer = world.client.get(f"/v2.1/servers/{server_id}", token=ADMIN)
+    return answer.json["server"]["OS-EXT-SRV-ATTR:instance_name"]
+
+
+def test_a_guest_is_named_by_the_template_once_and_for_all(world, tmp_path):
+    server_id = _create(world).json["server"]["id"]
+    assert _guest_name(world, server_id) == f"instance-{server_id}"
+    template = "vm-%(hostname)s-%(uuid)s"
+    with made_in(tmp_path, ApiOptions(instance_name_template=template)) as other:
+        answer = _create(other, name="Long " * 19 + "name", flavorRef="1")
+        made = _kept(other, answer)
+        assert made.instance_name == f"vm-{made.hostname}-{made.uuid}"
+        assert _guest_name(other, made.uuid) == made.instance_name
+
+
 def test_the_roles_that_its_user_had_are_kept_for_the_guest(world):
     assert _kept(world, _create(world)).provisions.boot_roles == ["member", "reader"]
+
+
+def test_the_names_of_its_owner_are_kept_for_who_meters_it(tmp_path):
+    with made_in(tmp_path, ApiOptions(), authentication=WithNames()) as world:
+        kept = _kept(world, _create(world, flavorRef="1")).provisions
+        assert (kept.user_name, kept.project_name) == ("Alice", "The Lab")

@@ -30,6 +30,13 @@ def test_users_learn_nothing_of_hosts():
     assert "h1" not in str(told["hostId"])
 
 
+def test_a_guest_of_an_earlier_release_has_the_name_that_it_was_given_then():
+    made = an_instance()
+    shown = views.full(views.Shown(instance=made), _looker())
+    assert shown["OS-EXT-SRV-ATTR:instance_name"] == f"roost-{made.uuid}"
+    assert _full(instance_name="web1")["OS-EXT-SRV-ATTR:instance_name"] == "web1"
+
+
 def test_the_host_id_is_the_same_for_a_project_and_differs_between_projects():
     ids = [_full(host="h1", project_id=project)["hostId"] for project in ("a", "a", "b")]
     assert ids[0] == ids[1] != ids[2]

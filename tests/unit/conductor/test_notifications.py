@@ -296,8 +296,9 @@ def test_only_a_build_that_ends_well_has_one_of_its_end(cell, vm_state):
 
 def test_that_of_a_build_has_the_key_pair_and_the_tags(cell):
     made = an_instance(
-        host="h1", vm_state=states.ACTIVE, task_state=None, keypair=a_keypair(), tags=["blue"]
-    )
+        host="h1", vm_state=states.ACTIVE, task_state=None, keypair=a_keypair(), tags=["blue"],
+        instance_name="web1",
+    )  # fmt: skip
     with cell.database.begin() as session:
         instances.create(session, made)
     ServerNotifications(cell.database, cell.notifier).built(cell.context, made.uuid)
@@ -306,6 +307,7 @@ def test_that_of_a_build_has_the_key_pair_and_the_tags(cell):
     data = payload["nova_object.data"]
     (keypair,) = data["keypairs"]
     assert keypair["nova_object.data"]["public_key"] == made.keypair.public_key
+    assert data["instance_name"] == "web1"
     assert (data["tags"], data["trusted_image_certificates"]) == (["blue"], None)
 
 

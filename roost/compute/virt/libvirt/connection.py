@@ -22,6 +22,8 @@ Call = Callable[[Any], T]
 # Seconds between two keepalive messages of libvirtd, and how many may be missed.
 _KEEPALIVE: Final = (5, 4)
 _OF_DEFINITIONS: Final = (libvirt.VIR_DOMAIN_EVENT_DEFINED, libvirt.VIR_DOMAIN_EVENT_UNDEFINED)
+# There is no domain, or one that others have defined.
+NO_GUEST: Final = (libvirt.VIR_ERR_NO_DOMAIN, libvirt.VIR_ERR_NO_DOMAIN_METADATA)
 _TRANSPORT: Final = (libvirt.VIR_FROM_RPC, libvirt.VIR_FROM_REMOTE)
 
 
@@ -93,7 +95,7 @@ class Connection:
             return self._opened is not None and self._opened.isAlive() == 1
 
     def listen(self, notify: Callable[[str], None], notify_all: Callable[[], None]) -> None:
-        """Call ``notify`` with the domain's name at each change of a domain's state from now on.
+        """Call ``notify`` with the domain's uuid at each change of a domain's state from now on.
 
         Both functions must return at once. ``notify_all`` is called after each reconnection to
         libvirtd.
@@ -123,11 +125,11 @@ class Connection:
         self, _connection: Any, domain: Any, event: int, _detail: int, _opaque: None
     ) -> None:
         if self._notify is not None and event not in _OF_DEFINITIONS:
-            self._notify(domain.name())
+            self._notify(domain.UUIDString())
 
     def _translated(self, what: str, error: Any) -> Exception:
         """Return the exception to raise; other libvirt errors stay as they are."""
-        if error.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN:
+        if error.get_error_code() in NO_GUEST:
             return exception.NotFound("There is no such guest on this host.")
         if error.get_error_code() == libvirt.VIR_ERR_OPERATION_INVALID:
             message = f"libvirt cannot {what} in its present state."

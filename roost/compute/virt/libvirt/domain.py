@@ -16,6 +16,7 @@ from roost.compute.virt.libvirt.identity import GuestIdentity, written
 from roost.compute.virt.libvirt.interfaces import GuestInterface
 from roost.compute.virt.libvirt.mdevs import MediatedDevice
 from roost.compute.virt.libvirt.pci import Device
+from roost.compute.virt.libvirt.server_metadata import ServerMetadata, one_line
 from roost.objects import consoles
 
 # cloud-init detects OpenStack by this name.
@@ -30,7 +31,8 @@ class Domain:
     """
 
     identity: GuestIdentity
-    title: str
+    name: str
+    server: ServerMetadata
     vcpus: int
     memory_mb: int
     virt_type: str
@@ -53,10 +55,10 @@ class Domain:
     def _element(self) -> ET.Element:
         return element(
             "domain",
-            element("name", text=self.identity.name),
+            element("name", text=self.name),
             element("uuid", text=self.identity.uuid),
-            element("title", text=_one_line(self.title)),
-            element("metadata", self.identity.with_notes(mdevs.notes_of(self.devices)).element()),
+            element("title", text=one_line(self.server.instance.display_name)),
+            self._metadata(),
             element("memory", text=self.memory_mb, unit="MiB"),
             self.topology.vcpu(self.vcpus),
             self.topology.backing(),
@@ -74,6 +76,10 @@ class Domain:
             self._devices(),
             type=self.virt_type,
         )
+
+    def _metadata(self) -> ET.Element:
+        identity = self.identity.with_notes(mdevs.notes_of(self.devices))
+        return element("metadata", identity.element(), self.server.element())
 
     def _sysinfo(self) -> ET.Element:
         entries = {
@@ -132,8 +138,3 @@ class Domain:
         if has.agent:
             found.append(agent_channel())
         return [*found, *(has.inputs.elements() if has.inputs else ())]
-
-
-def _one_line(name: str) -> str:
-    """Return a name as a title: no line breaks or characters that XML cannot contain."""
-    return "".join(letter if letter.isprintable() else " " for letter in name)

@@ -47,7 +47,7 @@ from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.firmware import DirectKernel
 from roost.compute.virt.libvirt.folder import Folders
 from roost.compute.virt.libvirt.hardware import Hardware
-from roost.compute.virt.libvirt.identity import GuestIdentity, uuid_in
+from roost.compute.virt.libvirt.identity import GuestIdentity, is_guest
 from roost.compute.virt.libvirt.layout import DiskLayout
 from roost.compute.virt.libvirt.mdevs import MediatedDevices
 from roost.compute.virt.libvirt.migration_destination import LibvirtMigrationDestinations
@@ -56,10 +56,12 @@ from roost.compute.virt.libvirt.new_disks import NewDisks
 from roost.compute.virt.libvirt.node_reader import NodeReader
 from roost.compute.virt.libvirt.presence import Residents
 from roost.compute.virt.libvirt.rescue import Rescuer
+from roost.compute.virt.libvirt.server_metadata import ServerMetadata
 from roost.compute.virt.libvirt.settings import LibvirtSettings
 from roost.compute.virt.live_migration import Presence
 from roost.context import RequestContext
 from roost.objects import ImageMeta, Instance, NetworkInfo, Vif, consoles
+from roost.objects.instance import guest_name
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -131,11 +133,13 @@ class LibvirtDriver:
         return driver.of_this_machine()
 
     def list_guests(self) -> list[str]:
-        names = self._connection.call(
-            "list guests", lambda opened: [one.name() for one in opened.listAllDomains()]
-        )
-        defined = {uuid for name in names if (uuid := uuid_in(name))}
-        return sorted(defined | self._folders.uuids())
+        planned = self._folders.uuids()
+
+        def without_plan(opened: Any) -> set[str]:
+            others = [one for one in opened.listAllDomains() if one.UUIDString() not in planned]
+            return {one.UUIDString() for one in others if is_guest(one)}
+
+        return sorted(planned | self._connection.call("list guests", without_plan))
 
     def exists(self, uuid: str) -> bool:
         return uuid in self.list_guests()
@@ -314,12 +318,7 @@ class LibvirtDriver:
         self._cold_moves.offers.reopen()
 
     def listen(self, notify: Callable[[str | None], None]) -> None:
-        def on_change(name: str) -> None:
-            uuid = uuid_in(name)
-            if uuid is not None:
-                notify(uuid)
-
-        self._connection.listen(on_change, lambda: notify(None))
+        self._connection.listen(notify, lambda: notify(None))
 
     def _on(
         self, uuid: str, what: str, do: Callable[[Any], T], *, seconds: float | None = None
@@ -366,7 +365,8 @@ class LibvirtDriver:
         names, bus = DiskNames(), hardware.cd_bus
         return Domain(
             identity=GuestIdentity.made(instance, agent.notes_of(hardware)),
-            title=instance.display_name,
+            name=guest_name(instance),
+            server=ServerMetadata(instance, tuple(network_info.vifs)),
             vcpus=instance.flavor.vcpus,
             memory_mb=instance.flavor.memory_mb,
             virt_type=known.virt_type,

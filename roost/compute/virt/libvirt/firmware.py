@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+import platform
 import shutil
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
@@ -93,7 +94,7 @@ class Firmware:
         return rules.is_q35(self.machine)
 
     def element(self, kernel: DirectKernel | None = None) -> ET.Element:
-        kind = element("type", text="hvm")
+        kind = element("type", text="hvm", arch=platform.machine())
         if self.machine is not None:
             kind.set("machine", self.machine)
         menu = element("bootmenu", enable="yes") if self.boot_menu else None

@@ -21,6 +21,7 @@ from roost.compute.virt.libvirt.identity import (
 )
 from roost.compute.virt.libvirt.interfaces import GuestInterface, VifShape, find_interface
 from roost.compute.virt.libvirt.rescue import Rescuer, take_out
+from roost.compute.virt.libvirt.server_metadata import note_port
 from roost.objects import Vif
 
 _KIB_PER_MIB: Final = 1024
@@ -184,6 +185,7 @@ def attach(domain: Any, vif: Vif) -> None:
         domain.attachDeviceFlags(device, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
     if domain.isActive() and _plugged(domain, interface.port_id) is None:
         domain.attachDeviceFlags(device, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+    note_port(domain, vif.id, vif)
 
 
 def detach(domain: Any, port_id: str) -> None:
@@ -195,6 +197,7 @@ def detach(domain: Any, port_id: str) -> None:
     if defined is not None:
         device = ET.tostring(defined, encoding="unicode")
         domain.detachDeviceFlags(device, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
+    note_port(domain, port_id, None)
     plugged = _plugged(domain, port_id) if domain.isActive() else None
     if plugged is not None:
         device = ET.tostring(plugged, encoding="unicode")

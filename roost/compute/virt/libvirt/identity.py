@@ -1,11 +1,14 @@
 """Roost's own metadata element in a guest's libvirt domain."""
 
 import dataclasses
-import uuid as uuids
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping
-from typing import Final, Self
+from typing import Any, Final, Self
 
+import libvirt
+
+from roost.compute.virt.libvirt import server_metadata
+from roost.compute.virt.libvirt.connection import NO_GUEST
 from roost.compute.virt.libvirt.elements import find
 from roost.objects import Instance
 
@@ -13,7 +16,6 @@ NAMESPACE: Final = "urn:roost:guest"
 PREFIX: Final = "roost"
 _TAG: Final = f"{{{NAMESPACE}}}guest"
 _USUAL: Final = f"{{{NAMESPACE}}}usual"
-_NAMES: Final = "roost-"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,11 +38,6 @@ class GuestIdentity:
     def with_notes(self, notes: Mapping[str, str]) -> Self:
         """Return the same with further notes."""
         return dataclasses.replace(self, notes={**self.notes, **notes})
-
-    @property
-    def name(self) -> str:
-        """The domain's name in libvirt."""
-        return f"{_NAMES}{self.uuid}"
 
     def element(self) -> ET.Element:
         attributes = {
@@ -70,8 +67,9 @@ class GuestIdentity:
 
 
 def written(domain: ET.Element) -> str:
-    """Return a domain as text, with our metadata element under its usual prefix."""
+    """Return a domain as text, with its metadata elements under their usual prefixes."""
     ET.register_namespace(PREFIX, NAMESPACE)
+    ET.register_namespace(server_metadata.PREFIX, server_metadata.NAMESPACE)
     return ET.tostring(domain, encoding="unicode")
 
 
@@ -104,11 +102,12 @@ def take_usual(domain: ET.Element) -> list[ET.Element] | None:
     return [*kept]
 
 
-def uuid_in(name: str) -> str | None:
-    """Return the uuid in a domain's name; None: it is not a guest of Roost."""
-    if not name.startswith(_NAMES):
-        return None
+def is_guest(domain: Any) -> bool:
+    """Return whether a domain of libvirt is a guest of Roost; False: or it is gone meanwhile."""
     try:
-        return str(uuids.UUID(name.removeprefix(_NAMES)))
-    except ValueError:
-        return None
+        domain.metadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, NAMESPACE)
+    except libvirt.libvirtError as error:
+        if error.get_error_code() in NO_GUEST:
+            return False
+        raise
+    return True

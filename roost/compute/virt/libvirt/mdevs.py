@@ -22,7 +22,7 @@ from roost.compute.collectors import Collected
 from roost.compute.virt.driver import GuestPlacement
 from roost.compute.virt.libvirt.connection import Connection
 from roost.compute.virt.libvirt.elements import element, parse
-from roost.compute.virt.libvirt.identity import GuestIdentity, uuid_in
+from roost.compute.virt.libvirt.identity import GuestIdentity, is_guest
 from roost.objects import ResourceInventory, ResourceProvider
 
 LOG = logging.getLogger(__name__)
@@ -184,7 +184,7 @@ def _of_guests(opened: Any) -> Iterator[MediatedDevice]:
     """Yield the devices of guests that exist; those that others create are not for guests."""
     there = _created(opened)
     for domain in opened.listAllDomains() if there else ():
-        if uuid_in(domain.name()) is not None:
+        if is_guest(domain):
             yield from (one for one in devices_of(parse(domain.XMLDesc())) if one.uuid in there)
 
 

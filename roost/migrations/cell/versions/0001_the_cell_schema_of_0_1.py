@@ -110,6 +110,7 @@ def upgrade() -> None:
         sa.Column("display_name", sa.String(length=255), nullable=False),
         sa.Column("display_description", sa.String(length=255), nullable=True),
         sa.Column("hostname", sa.String(length=255), nullable=False),
+        sa.Column("instance_name", sa.String(length=255), nullable=True),
         sa.Column("flavor_id", sa.String(length=255), nullable=False),
         sa.Column("flavor", LONG_TEXT, nullable=False),
         sa.Column("image_id", sa.String(length=64), nullable=True),
