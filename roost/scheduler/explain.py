@@ -21,6 +21,7 @@ from roost.scheduler import engine
 from roost.scheduler.claim_transaction import selection
 from roost.scheduler.drivers import Driver
 from roost.scheduler.engine import Decision, Refusals, Verdict
+from roost.scheduler.filters.requested import ANOTHER_CELL, EXCLUDED_CELL, IGNORED
 from roost.scheduler.hosts import HostColumns
 from roost.scheduler.liveness import LivenessTimeouts, ReceiveWindow
 from roost.scheduler.ranking import REFUSED
@@ -28,6 +29,8 @@ from roost.scheduler.request import Request, hinted_instances
 from roost.scheduler.table import HostTable
 
 _NO_HOST: Final = "no host is known"
+_NONE_LEFT: Final = "no host is available"
+_UNTOLD: Final = frozenset({ANOTHER_CELL, EXCLUDED_CELL, IGNORED})
 
 
 def no_valid_host(
@@ -70,12 +73,18 @@ def sentence(refusals: Refusals, *, wanted: int = 1, fitting: int = 0) -> str:
 def uncounted(refusals: Refusals, *, wanted: int = 1) -> str:
     """Return the same sentence for users, without numbers of hosts or of fitting servers.
 
+    Users know of no cells, nor which hosts are left out of their request.
+
     >>> uncounted({"ram": {"not enough memory": 4}, "enabled": {"disabled": 2}}, wanted=3)
     'No valid host was found. For all 3 servers: not enough memory; disabled'
+    >>> uncounted({"requested": {"in another cell than requested": 4, "to be ignored": 1}})
+    'No valid host was found. No host is available'
     """
     for_all = f"For all {wanted} servers: " if wanted > 1 else ""
-    reasons = [reason for reason, _ in _by_frequency(refusals)]
-    return f"{exception.NO_VALID_HOST}{for_all}{'; '.join(reasons) or _NO_HOST}"
+    reasons = [reason for reason, _ in _by_frequency(refusals) if reason not in _UNTOLD]
+    nothing = _NONE_LEFT if refusals else _NO_HOST
+    text = f"{for_all}{'; '.join(reasons) or nothing}"
+    return f"{exception.NO_VALID_HOST}{text[0].upper()}{text[1:]}"
 
 
 def _near_miss(verdict: Verdict, hosts: HostColumns) -> NearMiss | None:

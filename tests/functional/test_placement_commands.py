@@ -77,7 +77,7 @@ def test_a_user_is_told_the_reasons_only(cloud):
     uuid = answer.json()["server"]["id"]
     cloud.wait([uuid], "ERROR")
     seen = requests.get(f"{path}/{uuid}", headers=alice, timeout=30).json()["server"]["fault"]
-    assert seen["message"] == "No valid host was found. not enough memory"
+    assert seen["message"] == "No valid host was found. Not enough memory"
     assert "details" not in seen
     listed = requests.get(f"{path}/{uuid}/os-instance-actions", headers=alice, timeout=30).json()
     assert [one["message"] for one in listed["instanceActions"]] == [seen["message"]]

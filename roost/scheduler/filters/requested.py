@@ -1,12 +1,17 @@
 """Filters by the hosts and zone that a request names, ignores, or was tried on."""
 
 from collections.abc import Hashable, Iterable
+from typing import Final
 
 import numpy as np
 
 from roost.scheduler.columns import Columns, Mask, Membership
 from roost.scheduler.filters import Filter, Miss, Refusal
 from roost.scheduler.request import Request, tried_hosts
+
+ANOTHER_CELL: Final = "in another cell than requested"
+EXCLUDED_CELL: Final = "in an excluded cell"
+IGNORED: Final = "to be ignored"
 
 
 class RequestedFilter(Filter):
@@ -24,7 +29,7 @@ class RequestedFilter(Filter):
     def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
         spec = request.spec
         demands = (
-            ("cell", spec.requested_cell, "in another cell than requested"),
+            ("cell", spec.requested_cell, ANOTHER_CELL),
             ("host", spec.requested_host, "not the requested host"),
             ("node", spec.requested_node, "not the requested node"),
         )
@@ -36,11 +41,11 @@ class RequestedFilter(Filter):
             refusals.append(Refusal("not in the requested aggregate", ~there))
         if spec.ignore_cells:
             closed = _in_one_of(hosts, spec.ignore_cells)
-            refusals.append(Refusal("in an excluded cell", closed))
+            refusals.append(Refusal(EXCLUDED_CELL, closed))
         ignored = _named(hosts, [(host, None) for host in spec.ignore_hosts])
         if spec.ignore_aggregates:
             ignored |= _in_any(hosts, spec.ignore_aggregates)
-        refusals.append(Refusal("to be ignored", ignored))
+        refusals.append(Refusal(IGNORED, ignored))
         return refusals
 
 

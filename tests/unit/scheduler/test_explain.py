@@ -10,7 +10,8 @@ from roost.scheduler import claims as claims_module
 from roost.scheduler import explain
 from roost.scheduler.engine import Decision, Verdict
 from roost.scheduler.filters import Miss
-from tests.builders import a_flavor, a_group, a_spec, a_uuid
+from roost.scheduler.filters.requested import RequestedFilter
+from tests.builders import CELL1, CELL2, a_flavor, a_group, a_spec, a_uuid
 from tests.unit.scheduler.host_builders import a_request, a_row, an_engine, filters_of, hosts_of
 
 
@@ -28,10 +29,25 @@ def test_it_says_how_many_would_have_fitted():
 
 def test_without_counts_only_the_reasons_are_told():
     refusals = {"enabled": {"disabled": 2}, "ram": {"not enough memory": 4}}
-    assert explain.uncounted(refusals) == "No valid host was found. not enough memory; disabled"
+    assert explain.uncounted(refusals) == "No valid host was found. Not enough memory; disabled"
     assert explain.uncounted(refusals, wanted=7) == (
         "No valid host was found. For all 7 servers: not enough memory; disabled"
     )
+
+
+@pytest.mark.parametrize(
+    ("others", "told"), [({}, "No host is available"), ({"ram": {"no room": 1}}, "No room")]
+)
+def test_users_read_of_no_cells_nor_of_hosts_that_are_left_out(others, told):
+    asked = {"requested_cell": CELL1, "ignore_hosts": ["h1"], "ignore_cells": [CELL2]}
+    hosts = hosts_of(a_row("h1", cell_uuid=CELL1), a_row("h2", cell_uuid=CELL2))
+    reasons = {
+        each.reason: int(each.hosts.sum())
+        for each in RequestedFilter().refuse(a_request(**asked), hosts)
+    }
+    refusals = {"requested": reasons, **others}
+    assert "in another cell than requested" in explain.sentence(refusals)
+    assert explain.uncounted(refusals) == f"No valid host was found. {told}"
 
 
 def refused():
@@ -47,7 +63,7 @@ def refused():
 def test_the_error_carries_what_every_filter_said():
     error = refused()
     assert error.message == "No valid host was found. 2 hosts: not enough memory; 1: disabled"
-    assert error.uncounted == "No valid host was found. not enough memory; disabled"
+    assert error.uncounted == "No valid host was found. Not enough memory; disabled"
     assert error.details["refusals"] == {
         "enabled": {"disabled": 1},
         "ram": {"not enough memory": 2},
