@@ -241,14 +241,19 @@ def may_use(session: Session, call: Call, flavor: Flavor) -> bool:
     return project is not None and flavor_rows.has(session, flavor.flavorid, project)
 
 
-def usable_flavor(database: Database, call: Call, flavorid: str) -> Flavor:
+# A URL may be longer than an id.
+REFERENCE: Final = {"type": ["string", "integer"], "minLength": 1, "maxLength": 2048}
+
+
+def usable_flavor(database: Database, call: Call, reference: str) -> Flavor:
     """Return a flavor for a server.
 
+    :param reference: its id, or a URL that ends with it
     :raises roost.exception.Invalid: when there is none, or the caller may not use it
     """
     try:
         with database.read() as session:
-            flavor = flavor_rows.get(session, flavorid)
+            flavor = flavor_rows.get(session, reference.rpartition("/")[2])
             usable = may_use(session, call, flavor) and not flavor.disabled
     except exception.NotFound as error:
         raise exception.Invalid("Invalid flavorRef provided.") from error

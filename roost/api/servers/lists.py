@@ -25,7 +25,6 @@ from roost.api.servers.schemas import (
     FOR_ALL,
     FOR_ALL_LATER,
     FOR_ALL_SINCE,
-    IGNORED_SORT_KEYS,
     IP6_SINCE,
     LOCKED_SINCE,
     MOMENTS,
@@ -242,7 +241,8 @@ def _order(call: Call) -> list[Sort]:
         raise exception.Invalid("Sort direction size exceeds sort key size")
     usual = directions[0] if directions else "desc"
     directions = directions + [usual] * (len(asked) - len(directions))
-    kept = [at for at, name in enumerate(asked) if name not in IGNORED_SORT_KEYS]
+    known = {*SORT_KEYS, "locked"} if call.version >= LOCKED_SINCE else {*SORT_KEYS}
+    kept = [at for at, name in enumerate(asked) if name in known]
     names = [SORT_KEYS.get(asked[at], asked[at]) for at in kept]
     directions = [directions[at] for at in kept]
     if {"host", "node"}.intersection(names):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from roost import exception
-from roost.api.compute.flavors import usable_flavor
+from roost.api.compute.flavors import REFERENCE, usable_flavor
 from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerRef
 from roost.api.policy import MEMBER, Rule
@@ -104,13 +104,26 @@ class ServerResize:
         self._database.write(resizes.settle, instance_uuid, flavor, migration_uuid=migration_uuid)
 
 
+# What a server has by its flavor. A flavor may be deleted, and made anew with the same id.
+_GIVES: Final = (
+    "flavorid",
+    "vcpus",
+    "memory_mb",
+    "root_gb",
+    "ephemeral_gb",
+    "swap",
+    "rxtx_factor",
+    "extra_specs",
+)
+
+
 def _check_flavor(instance: Instance, flavor: Flavor) -> None:
     """Make sure that the server may have a flavor.
 
     :raises roost.exception.Invalid: for the same flavor, smaller disks, or what the image needs
     """
     old, image = instance.flavor, instance.image
-    if flavor.flavorid == old.flavorid:
+    if all(getattr(flavor, name) == getattr(old, name) for name in _GIVES):
         raise exception.Invalid("When resizing, instances must change flavor!")
     if not flavor.root_gb and old.root_gb:
         raise exception.Invalid(f"The flavor {flavor.name} has no root disk.")
@@ -136,7 +149,7 @@ def _changes(asked: Mapping[str, Any], instance: Instance) -> dict[str, Any]:
 
 _SCHEMA: Final = of(
     {
-        "flavorRef": {"type": ["string", "integer"], "minLength": 1, "maxLength": 255},
+        "flavorRef": REFERENCE,
         "OS-DCF:diskConfig": {"type": "string", "enum": ["AUTO", "MANUAL"]},
     },
     required=["flavorRef"],

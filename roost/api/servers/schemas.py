@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from roost.api.compute.flavors import REFERENCE
 from roost.api.servers.metadata import METADATA
 from roost.api.servers.tags import TAG, TAGS
 from roost.api.validation import (
@@ -127,7 +128,7 @@ def _networks_or_keyword(nic: dict[str, Any]) -> dict[str, Any]:
 _CREATE: Final = (
     (1, EVER, "name", NAME),
     (1, EVER, "imageRef", {"oneOf": [UUID, {"const": ""}]}),
-    (1, EVER, "flavorRef", {"type": ["string", "integer"], "minLength": 1, "maxLength": 255}),
+    (1, EVER, "flavorRef", REFERENCE),
     (1, EVER, "adminPass", TEXT),
     (1, EVER, "metadata", METADATA),
     (1, 36, "networks", _networks(_NIC)),
@@ -194,6 +195,7 @@ FILTERS: Final = {
     "flavor": "flavor_id",
     "hostname": "hostname",
     "image": "image_id",
+    "image_ref": "image_id",
     "key_name": "key_name",
     "launch_index": "launch_index",
     "locked_by": "locked_by",
@@ -218,7 +220,9 @@ MOMENTS: Final = {
 # Filters by a pattern.
 PATTERNS: Final = {
     "name": "display_name",
+    "display_name": "display_name",
     "description": "display_description",
+    "display_description": "display_description",
     "access_ip_v4": "access_ip_v4",
     "access_ip_v6": "access_ip_v6",
 }
@@ -245,6 +249,31 @@ FOR_ALL_LATER: Final = FOR_ALL | {
 # Attributes that no server has: sort keys are ignored, and filters match servers without them.
 _NEVER_SET: Final = ("kernel_id", "ramdisk_id")
 IGNORED_SORT_KEYS: Final = (*_NEVER_SET, "progress", "vcpu_weight")
+# Before 2.75 these are ignored, too, and "locked" before 2.73.
+_FORMER_SORT_KEYS: Final = (
+    "architecture",
+    "cell_name",
+    "cleaned",
+    "default_ephemeral_device",
+    "default_swap_device",
+    "deleted",
+    "deleted_at",
+    "disable_terminate",
+    "ephemeral_gb",
+    "ephemeral_key_uuid",
+    "id",
+    "key_data",
+    "launched_on",
+    "locked",
+    "memory_mb",
+    "os_type",
+    "reservation_id",
+    "root_gb",
+    "shutdown_terminate",
+    "user_data",
+    "vcpus",
+    "vm_mode",
+)
 SORT_KEYS: Final = {
     "access_ip_v4": "access_ip_v4",
     "access_ip_v6": "access_ip_v6",
@@ -287,14 +316,21 @@ _LIST: dict[str, Any] = {
     "soft_deleted": TEXT,
     "all_tenants": TEXT,
     "changes-since": TIME,
-    "sort_key": {"type": "string", "enum": [*SORT_KEYS, *IGNORED_SORT_KEYS]},
+    "sort_key": {
+        "type": "string",
+        "enum": [*SORT_KEYS, *IGNORED_SORT_KEYS, *_FORMER_SORT_KEYS],
+    },
     "sort_dir": SORT_DIRECTION,
 }
 _TAG_FILTERS = dict.fromkeys(("tags", "tags-any", "not-tags", "not-tags-any"), TEXT)
 _LATER = {"changes-before": TIME}
 LOCKED_SINCE: Final = 73
-_LOCKED = {
-    "locked": TEXT,
+_LOCKED = {"locked": TEXT}
+_STRICT = {
+    **_LIST,
+    **_TAG_FILTERS,
+    **_LATER,
+    **_LOCKED,
     "sort_key": {"type": "string", "enum": [*SORT_KEYS, *IGNORED_SORT_KEYS, "locked"]},
 }
 
@@ -304,6 +340,6 @@ LIST_QUERY: Final = Schema(
         26: query({**_LIST, **_TAG_FILTERS}),
         66: query({**_LIST, **_TAG_FILTERS, **_LATER}),
         LOCKED_SINCE: query({**_LIST, **_TAG_FILTERS, **_LATER, **_LOCKED}),
-        STRICT_QUERIES: query({**_LIST, **_TAG_FILTERS, **_LATER, **_LOCKED}, strict=True),
+        STRICT_QUERIES: query(_STRICT, strict=True),
     }
 )

@@ -68,6 +68,7 @@ def granted(project_id: str) -> sa.ColumnElement[bool]:
 
 _specs = models.flavor_extra_specs
 _PLAIN = tuple(name for name in Flavor.fields if name != "extra_specs")
+VCPU_WEIGHT = "vcpu_weight"  # which no flavor has: they are all alike
 SORT_KEYS = (
     "flavorid",
     "name",
@@ -76,6 +77,7 @@ SORT_KEYS = (
     "ephemeral_gb",
     "swap",
     "vcpus",
+    VCPU_WEIGHT,
     "rxtx_factor",
     "is_public",
     "disabled",
@@ -245,7 +247,7 @@ def _wanted(is_public: bool, granted_to: str | None) -> sa.ColumnElement[bool]:
 
 
 def _sortable(session: Session, sort_key: str) -> sa.ColumnElement[Any]:
-    column = _flavors.c[sort_key]
+    column = _flavors.c["id" if sort_key == VCPU_WEIGHT else sort_key]
     if sort_key == "description":
         return ordering.binary(session, sa.func.coalesce(column, ""))
     if sort_key == "updated_at":

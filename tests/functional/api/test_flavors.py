@@ -66,6 +66,12 @@ def test_pages_are_linked_until_the_last(client):
     assert seen == ["m1.tiny", "f0", "f1", "f2", "f3", "f4", "f5"]
 
 
+@pytest.mark.parametrize("version", ["2.1", "2.75", "2.102"])
+def test_a_weight_that_no_flavor_has_orders_nothing(client, version):
+    answer = client.get("/v2.1/flavors?sort_key=vcpu_weight&limit=1", version=version)
+    assert (answer.status_code, _names(answer)) == (200, ["m1.tiny"])
+
+
 def test_a_marker_that_is_no_flavor_is_refused(client):
     assert client.get("/v2.1/flavors?marker=none").status_code == 400
 

@@ -235,6 +235,19 @@ def test_one_address_is_not_for_many_servers(world):
     assert _create(world, networks=networks, max_count=2).status_code == 400
 
 
+@pytest.mark.parametrize("root", ["/v2", "/v2.1"])
+def test_a_flavor_may_be_named_by_its_url(world, root):
+    def create(flavor):
+        asked = {"name": "web", "flavorRef": flavor, "imageRef": IMAGE}
+        return world.client.post(f"{root}/servers", {"server": asked}, token=ALICE)
+
+    answer = create(f"http://{'compute.' * 40}example.com{root}/flavors/1")
+    assert answer.status_code == 202, answer.text
+    assert _spec(world, answer).flavor.flavorid == "1"
+    assert create("http://compute.example.com/flavors/").status_code == 400
+    assert create("http://compute.example.com/flavors/none").status_code == 400
+
+
 def test_administrators_name_the_host(world):
     answer = _create(world, availability_zone="nova:h1:h1", token="admin:project")
     spec = _spec(world, answer)

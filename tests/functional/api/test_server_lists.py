@@ -206,6 +206,9 @@ _OF_ADMINS = [
     ("access_ip_v4=^192.0.2", ["web"]),
     ("access_ip_v6=db8", ["db"]),
     ("description=words", ["web"]),
+    ("display_description=words", ["web"]),
+    ("display_name=w", ["web"]),
+    ("image_ref=some", []),
     ("launch_index=7", ["db"]),
     ("kernel_id=some", []),
     ("ramdisk_id=some", []),
@@ -262,6 +265,16 @@ def test_all_documented_keys_order_a_list(two, key):
 def test_an_order_that_means_nothing_here_is_no_order(two):
     path = "/v2.1/servers?sort_key=kernel_id&sort_dir=desc&sort_key=display_name&sort_dir=asc"
     assert _names(two.client.get(path, token=ALICE)) == ["db", "web"]
+
+
+@pytest.mark.parametrize("key", ["id", "vcpus", "memory_mb", "vm_mode", "deleted", "locked"])
+def test_orders_that_never_meant_anything_are_refused_since_2_75_only(two, key):
+    def names(version):
+        path = f"/v2.1/servers?sort_key={key}&sort_key=display_name&sort_dir=asc"
+        return two.client.get(path, token=ALICE, version=version)
+
+    assert _names(names("2.72")) == ["db", "web"]
+    assert names("2.75").status_code == (200 if key == "locked" else 400)
 
 
 def test_only_who_is_shown_user_data_has_it_read(world):

@@ -129,14 +129,38 @@ def test_a_flavor_that_does_not_fit_is_refused_and_nothing_is_charged(
     world, server, add_flavor, values, said
 ):
     image = an_image(min_ram=128)
-    old = a_flavor(root_gb=10, ephemeral_gb=2 if "ephemeral_gb" in values else 0)
+    same = "flavorid" in values
+    old = a_flavor(root_gb=1 if same else 10, ephemeral_gb=2 if "ephemeral_gb" in values else 0)
     server = world.place(CELL1, **_PLACED, image=image, flavor=old)
     before = world.usage()
-    flavor = "1" if "flavorid" in values else add_flavor(**{"ephemeral_gb": 2, **values})
+    flavor = "1" if same else add_flavor(**{"ephemeral_gb": 2, **values})
     answer = resize(world, server, flavor)
     assert (answer.status_code, said in message(answer)) == (400, True), message(answer)
     assert (world.usage(), unsettled(world, server)) == (before, None)
     assert world.scheduler.moved == []
+
+
+@pytest.mark.parametrize(
+    "values", [{"vcpus": 4}, {"memory_mb": 4096}, {"swap": 64}, {"extra_specs": {"hw:x": "1"}}]
+)
+def test_a_flavor_that_was_made_anew_with_its_id_is_another_one(world, server, values):
+    with world.api_db.begin() as session:
+        flavors.delete(session, "1")
+        flavors.create(session, a_flavor(name="anew", **values))
+    assert resize(world, server, "1").status_code == 202
+    migration = in_cell(world, migrations.unfinished, server.uuid)
+    ((name, value),) = values.items()
+    assert getattr(migration.new_flavor, name) == value != getattr(migration.old_flavor, name)
+
+
+@pytest.mark.parametrize("root", ["/v2", "/v2.1"])
+def test_a_flavor_may_be_named_by_its_url(world, server, add_flavor, root):
+    flavor = add_flavor(vcpus=4)
+    url = f"https://compute.example.com/{'long/' * 60}{root}/flavors/{flavor}"
+    path = f"{root}/servers/{server.uuid}/action"
+    answer = world.client.post(path, {"resize": {"flavorRef": url}}, token=ALICE)
+    assert answer.status_code == 202, answer.text
+    assert in_cell(world, migrations.unfinished, server.uuid).new_flavor.vcpus == 4
 
 
 @pytest.mark.parametrize("flavor", ["no-such-flavor", "", 77, None])
