@@ -6,6 +6,7 @@
 import dataclasses
 import logging
 import threading
+from typing import Final
 
 from oslo_config import cfg
 
@@ -24,6 +25,7 @@ from roost.objects import Instance, NetworkInfo
 from roost.rpc.cell_conductor import CellConductor
 
 LOG = logging.getLogger(__name__)
+STEP_SECONDS: Final = 60.0  # how long a step of a move waits for who cannot be reached
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +42,9 @@ class Host:
     tracker: ResourceTracker
     leases: LeaseKeeper
     patience: RetryPolicy = dataclasses.field(default_factory=RetryPolicy)
+    step_patience: RetryPolicy = dataclasses.field(
+        default_factory=lambda: RetryPolicy(seconds=STEP_SECONDS, longest=5.0)
+    )
     stopping: threading.Event = dataclasses.field(default_factory=threading.Event)
 
     def allocate_networks(self, context: RequestContext, instance: Instance) -> NetworkInfo:

@@ -57,8 +57,10 @@ def _try(operation: HostOperation) -> tuple[str | None, bool]:
     """
     spoils = operation.kind.spoils
     try:
-        step = operation.row.step
-        (WORK[operation.kind] if step is None else move.STEPS[step])(operation)
+        if operation.row.step is None:
+            WORK[operation.kind](operation)
+        else:
+            _move(operation)
     except LostLease:
         raise
     except Spared as error:
@@ -72,6 +74,15 @@ def _try(operation: HostOperation) -> tuple[str | None, bool]:
     finally:
         operation.host.images.release(operation)
     return None, False
+
+
+def _move(operation: HostOperation) -> None:
+    """Do a step of a move; repeat it for a while, if the hypervisor or another cannot be reached.
+
+    That is no refusal of the move, whose undo would need the same.
+    """
+    do = functools.partial(move.STEPS[str(operation.row.step)], operation)
+    operation.host.step_patience.retry(str(operation), do, stopping=operation.host.stopping)
 
 
 def _report(operation: HostOperation, *, why: str | None, failed: bool) -> bool:

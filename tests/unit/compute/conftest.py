@@ -92,6 +92,7 @@ class Rig:
             tracker=self.tracker,
             leases=self.leases,
             patience=RetryPolicy(seconds=0.1, first=0.001, longest=0.01),
+            step_patience=RetryPolicy(seconds=5, first=0.001, longest=0.01, clock=self.clock),
         )
 
     def instance(self, **values):

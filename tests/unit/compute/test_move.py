@@ -55,6 +55,47 @@ def test_a_guest_is_stopped_only_if_it_can_move(rig, server, send, tmp_path):
 
 
 @pytest.fixture
+def unreachable(rig, monkeypatch):
+    """Have a method of the hypervisor fail so often, a second each, as that is unreachable."""
+
+    def unreachable(name, times):
+        real, left = getattr(rig.virt, name), [times]
+
+        def call(*args, **kwargs):
+            left[0] -= 1
+            if left[0] >= 0:
+                rig.clock.advance(1)
+                raise exception.Unavailable("libvirt cannot be reached to stop a guest.")
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(rig.virt, name, call)
+
+    return unreachable
+
+
+def test_a_hypervisor_that_is_back_soon_costs_no_move(rig, server, send, unreachable, tmp_path):
+    (tmp_path / "room").touch()
+    unreachable("power_off", 2)
+    assert send(tmp_path / "room") is None
+    assert rig.virt.describe(server.uuid).power_state == states.SHUTDOWN
+
+
+def test_a_guest_that_is_to_leave_is_gone_when_the_hypervisor_is_back(
+    rig, server, do_step, unreachable
+):
+    migration = a_migration(instance_uuid=server.uuid, source_host="h1", dest_host="h2")
+    unreachable("destroy", 2)
+    assert do_step(server, "leave", kind=MIGRATE, migration=migration)["reason"] is None
+    assert rig.virt.list_guests() == []
+
+
+def test_a_hypervisor_that_stays_away_ends_the_step(send, unreachable, tmp_path):
+    (tmp_path / "room").touch()
+    unreachable("power_off", 10_000)
+    assert send(tmp_path / "room") == "A part of the cloud could not be reached."
+
+
+@pytest.fixture
 def arrive(rig, do_step, monkeypatch, tmp_path):
     """Have a server arrive with a disk of 400 MiB, which takes three seconds per quarter.
 

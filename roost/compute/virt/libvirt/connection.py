@@ -41,18 +41,38 @@ class Connection:
         self._notify: Callable[[str], None] | None = None
         self._notify_all: Callable[[], None] = lambda: None
 
-    def call(self, what: str, do: Call[T], *, seconds: float | None = None) -> T:
+    def call(
+        self, what: str, do: Call[T], *, seconds: float | None = None, once: bool = False
+    ) -> T:
         """Return ``do(connection)``.
+
+        If the connection breaks, also in the middle of ``do``, it is opened again and ``do`` is
+        repeated, once.
 
         :param what: completes "libvirt cannot ..." in logs and errors
         :param seconds: timeout of this call, if it may take longer than others
+        :param once: ``do`` must not be repeated
         :raises roost.exception.Conflict: when the guest's state does not allow it
         :raises roost.exception.NotFound: when libvirt knows no such guest
         :raises roost.exception.Timeout: when there is no answer in time; the call may still take
             effect
         :raises roost.exception.Unavailable: when libvirtd cannot be reached
         """
-        return self._bounded(what, lambda: do(self._connected()), seconds=seconds)
+        work = self._done if once else self._done_or_repeated
+        return self._bounded(what, lambda: work(do), seconds=seconds)
+
+    def _done(self, do: Call[T]) -> T:
+        return do(self._connected())
+
+    def _done_or_repeated(self, do: Call[T]) -> T:
+        opened = self._connected()
+        try:
+            return do(opened)
+        except libvirt.libvirtError as error:
+            if error.get_error_domain() not in _TRANSPORT or _answers(opened):
+                raise
+            LOG.info("the connection to libvirtd at %s broke: %s; again", self._uri, error)
+        return do(self._connected(broken=opened))
 
     def call_apart(self, what: str, do: Call[T]) -> T:
         """Return ``do(connection)`` for a new connection, which ``do`` closes when it is done.
@@ -105,9 +125,10 @@ class Connection:
         self._notify, self._notify_all = notify, notify_all
         self.call("report events", lambda opened: opened.isAlive())
 
-    def _connected(self) -> Any:
+    def _connected(self, *, broken: Any = None) -> Any:
+        """Return a connection other than the broken one, which may still count as alive."""
         with self._lock:
-            if self._opened is not None and self._opened.isAlive() == 1:
+            if self._opened not in (None, broken) and self._opened.isAlive() == 1:
                 return self._opened
             _run_events()
             was_open, self._opened = self._opened is not None, libvirt.open(self._uri)
@@ -139,6 +160,15 @@ class Connection:
                 f"libvirt cannot be reached at {self._uri} to {what}.", why=str(error)
             )
         return error  # type: ignore[no-any-return]
+
+
+def _answers(opened: Any) -> bool:
+    """Return whether libvirtd answers on a connection: not each error of RPC is that of ours."""
+    try:
+        opened.getLibVersion()
+    except libvirt.libvirtError:
+        return False
+    return True
 
 
 @functools.cache

@@ -267,7 +267,11 @@ class LibvirtDriver:
     def inject_nmi(self, uuid: str) -> None:
         if self.describe(uuid).power_state not in (states.RUNNING, states.HELD):
             raise exception.Conflict(f"The guest {uuid} does not run.")
-        self._on(uuid, "interrupt a guest", lambda domain: domain.injectNMI())
+        self._connection.call(
+            "interrupt a guest",
+            lambda opened: opened.lookupByUUIDString(uuid).injectNMI(),
+            once=True,
+        )
 
     def console_output(self, uuid: str) -> str:
         self.describe(uuid)
