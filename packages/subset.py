@@ -83,8 +83,8 @@ DISTRIBUTIONS: Final = {
         "Roost's scheduler: chooses hosts for servers, or for anything else, and claims resources.",
         above="roost-scheduler-client",
         modules=(
-            *_within("roost.cmd", "_checks", "_daemon", "_database", "_options", "_run"),
-            *_within("roost.cmd", "_waiting", "scheduler", "scheduler_db_sync"),
+            *_within("roost.cmd", "_checks", "_daemon", "_database", "_options", "_records"),
+            *_within("roost.cmd", "_run", "_waiting", "scheduler", "scheduler_db_sync"),
             *_within("roost.conf", "bus", "database", "default", "filters", "scheduler"),
             *_within("roost.db", "clock", "drivers", "engine", "errors", "insert", "types", "wire"),
             *_within("roost.db.scheduler", "*"),

@@ -17,7 +17,7 @@ from keystoneauth1 import exceptions as identity_errors
 from keystoneauth1.access import AccessInfoV3
 from oslo_config import cfg
 
-from roost import exception
+from roost import exception, plugins
 from roost.api.admission import UNKNOWN
 from roost.api.policy import Policy
 from roost.clock import boot_clock
@@ -59,7 +59,8 @@ class Keystone:
     :param conf: has ``[keystone_authtoken]``; all its options are registered here
     :param policy: decides which callers are administrators
     :param open_paths: paths that need no token
-    :raises roost.exception.Invalid: when the options do not say how to reach Keystone
+    :raises roost.exception.Invalid: when the options do not say how to reach Keystone, or need a
+        package that is not installed
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Keystone:
     ) -> None:
         self._ask = _protocol(conf)
         self.options = conf[GROUP]
+        _check_cache(self.options)
         self._policy = policy
         self._open_paths = frozenset(open_paths)
         self._tokens = None if self.options.memcached_servers else Remembered(_TOKENS)
@@ -223,12 +225,21 @@ def _protocol(conf: cfg.ConfigOpts) -> Any:
             " reach Keystone; or set auth_strategy to noauth, which lets every caller do everything"
         )
     try:
+        session.check_available(conf, GROUP)
         # Requests without a valid token are always refused there, whatever the file says.
         return _hasty(auth_token.AuthProtocol)(
             _let_pass, {"oslo_config_config": conf, "delay_auth_decision": "false"}
         )
     except (identity_errors.ClientException, auth_token.ConfigurationError) as error:
         raise exception.Invalid(f"[{GROUP}] cannot be used: {error}") from error
+
+
+def _check_cache(options: Any) -> None:
+    """Make sure of the client of memcached, which the library imports for the first token."""
+    if options.memcached_servers:
+        binary = options.memcache_sasl_enabled or options.memcache_tls_enabled
+        client = "bmemcached" if binary else "memcache"
+        plugins.require(client, option=f"[{GROUP}] memcached_servers")
 
 
 def _hasty(protocol: Any) -> Any:

@@ -9,7 +9,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 import roost.conf
-from roost import concurrency, exception
+from roost import concurrency, exception, plugins
 from roost.cmd import _records
 from roost.rpc import oslo_driver
 
@@ -40,7 +40,12 @@ def load(prog: str, arguments: Sequence[str] | None = None) -> cfg.ConfigOpts:
     Ends the process when they cannot be read.
     """
     conf = read(prog, sys.argv[1:] if arguments is None else arguments)
-    _records.set_up(conf)
+    try:
+        _records.set_up(conf)
+    except (RuntimeError, ImportError, log.LogConfigError) as error:
+        needs = " (use_journal needs systemd-python)" if conf.use_journal else ""
+        print(f"{prog}: logs cannot be written: {error}{needs}", file=sys.stderr)
+        sys.exit(WRONG_CONFIGURATION)
     return conf
 
 
@@ -62,9 +67,20 @@ def explained(make: Callable[[], T]) -> T:
         return make()
     except exception.RoostError as error:
         print(error.message, file=sys.stderr)
-    except Exception:
-        LOG.exception("these options cannot work")
+    except Exception as error:
+        missing = _missing(error)
+        if missing is None:
+            LOG.exception("these options cannot work")
+        else:
+            print(f"these options cannot work: {plugins.lacking(missing)}", file=sys.stderr)
     sys.exit(WRONG_CONFIGURATION)
+
+
+def _missing(error: BaseException | None) -> ImportError | None:
+    """Return the import that failed before an error was raised, if one did."""
+    while error is not None and not isinstance(error, ImportError):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _check_values(conf: cfg.ConfigOpts) -> None:

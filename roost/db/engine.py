@@ -18,7 +18,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
 import sqlalchemy as sa
 
-from roost import exception
+from roost import exception, plugins
 from roost.db import clock, errors
 from roost.db.drivers import Timeouts, make_engine
 from roost.exception import Deadlock, Full, Lost, ReadOnly, Unavailable
@@ -74,6 +74,22 @@ class Database:
                 record.close()
 
         return engine
+
+    def check_url(self) -> None:
+        """Make sure that the URL names a kind of database, and a driver that is installed.
+
+        :raises roost.exception.Invalid: when it does not
+        """
+        try:
+            sa.make_url(self.url).get_dialect().import_dbapi()
+        except sa.exc.NoSuchModuleError as error:
+            raise exception.Invalid(f"{self}: no such kind of database, or driver") from error
+        except sa.exc.ArgumentError as error:
+            raise exception.Invalid("no URL of a database") from error
+        except ImportError as error:
+            raise exception.Invalid(
+                f"{self}: {plugins.lacking(error)}; mysql+pymysql, postgresql+psycopg are"
+            ) from error
 
     def begin(self) -> contextlib.AbstractContextManager[Session]:
         """Run a transaction: committed at the end of the block, rolled back if it raises.

@@ -213,8 +213,24 @@ class _Believed(AccessInfoPlugin):
         super().__init__(access.AccessInfoV3(body=token, auth_token=context.auth_token))
 
 
+def check_available(conf: cfg.ConfigOpts, group: str) -> None:
+    """Make sure that what a way to authenticate needs is installed; many import it late.
+
+    :raises roost.exception.Invalid: when it is not
+    """
+    section = conf[group].auth_section or group
+    loading.register_auth_conf_options(conf, section)
+    name = conf[section].auth_type
+    if name and not loading.get_plugin_loader(name).available:
+        raise exception.Invalid(
+            f"[{section}] auth_type = {name}: its packages are not installed, as pip install"
+            " 'keystoneauth1[kerberos,oauth1,saml2]' does"
+        )
+
+
 def _plugin(conf: cfg.ConfigOpts, group: str) -> plugin.BaseAuthPlugin | None:
     try:
+        check_available(conf, group)
         return loading.load_auth_from_conf_options(conf, group)
     except identity_errors.AuthPluginException as error:
         raise exception.Invalid(f"[{group}] cannot be used to authenticate: {error}") from error

@@ -21,7 +21,7 @@ from oslo_config import cfg
 from stevedore import exception as stevedore_exception
 from tooz import coordination
 
-from roost import concurrency, exception
+from roost import concurrency, exception, plugins
 from roost.objects import Service
 from roost.servicegroup.db import DatabaseGroup
 
@@ -269,7 +269,9 @@ class ToozGroup:
             )
         except stevedore_exception.NoMatches as error:
             raise exception.Invalid("[servicegroup] url names no backend of tooz") from error
-        except (ImportError, ValueError, tooz.ToozError) as error:
+        except ImportError as error:
+            raise exception.Invalid(f"[servicegroup] url: {plugins.lacking(error)}") from error
+        except (ValueError, tooz.ToozError) as error:
             raise exception.Invalid(f"[servicegroup] url: {error}") from error
 
     def _doubt(self, cell_uuid: str, reason: str) -> None:

@@ -1,5 +1,7 @@
 """Who asks, by a token that Keystone is asked about; Keystone is a fake one here."""
 
+import sys
+
 import falcon
 import falcon.testing
 import pytest
@@ -60,7 +62,7 @@ class _Told:
         self.context = req.context.caller
 
 
-class _Door:
+class Door:
     def __init__(self, keystone):
         self.told = _Told()
         self.app = app = falcon.App(middleware=[middleware.RequestIds(), keystone])
@@ -83,7 +85,7 @@ class _Door:
 
 @pytest.fixture
 def door(identity, keystone_of):
-    return _Door(keystone_of(identity.url))
+    return Door(keystone_of(identity.url))
 
 
 def test_the_context_is_made_of_what_keystone_says(door):
@@ -161,7 +163,7 @@ def test_while_keystone_is_out_of_order_it_is_not_the_callers_fault(door, identi
 
 def test_while_keystone_is_away_it_is_not_the_callers_fault(keystone_of):
     nowhere = keystone_of("http://127.0.0.1:1", http_request_max_retries=0)
-    answer = _Door(nowhere).ask(ALICE)
+    answer = Door(nowhere).ask(ALICE)
     assert answer.status_code == 503
     assert answer.headers["Retry-After"]
     assert "127.0.0.1" not in answer.text
@@ -187,7 +189,7 @@ def test_keystone_says_once_whose_places_a_request_takes(identity, keystone_of, 
     assert keystone.caller(asked) == (whose or UNKNOWN)
     before = identity.asked
     start = falcon.testing.StartResponseMock()
-    _Door(keystone).app(asked, start)
+    Door(keystone).app(asked, start)
     assert (start.status[:3], identity.asked) == ("200" if whose else "401", before)
 
 
@@ -201,6 +203,30 @@ def test_without_a_way_to_keystone_it_says_what_to_fill_in():
     loaded = conf.load([], files=[])
     with pytest.raises(exception.Invalid, match=r"\[keystone_authtoken\] has no auth_type"):
         Keystone(loaded, policy=Policy(loaded, list_rules()), open_paths=())
+
+
+@pytest.mark.parametrize(
+    ("more", "module"),
+    [
+        ({}, "memcache"),
+        ({"memcache_use_advanced_pool": "false"}, "memcache"),
+        ({"memcache_sasl_enabled": "true"}, "bmemcached"),
+        ({"memcache_tls_enabled": "true"}, "bmemcached"),
+    ],
+)
+def test_a_cache_without_its_client_is_told_before_the_first_token(
+    identity, keystone_of, monkeypatch, more, module
+):
+    monkeypatch.setitem(sys.modules, module, None)
+    named = rf"memcached_servers: {module} is not installed: pip install 'roost\[memcached\]'"
+    with pytest.raises(exception.Invalid, match=named):
+        keystone_of(identity.url, memcached_servers="127.0.0.1:1", **more)
+
+
+@pytest.mark.parametrize("way", ["v3kerberos", "v3oauth1"])
+def test_a_way_to_keystone_whose_packages_are_missing_is_told(identity, keystone_of, way):
+    with pytest.raises(exception.Invalid, match=rf"auth_type = {way}: .* pip install"):
+        keystone_of(identity.url, auth_type=way)
 
 
 class TestRemembered:

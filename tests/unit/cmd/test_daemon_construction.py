@@ -2,12 +2,15 @@
 
 import importlib
 import socket
+import subprocess
+import sys
 
+import oslo_messaging as messaging
 import pytest
 
 import roost.conf
 from roost import exception
-from roost.cmd import _parts
+from roost.cmd import _options, _parts
 from roost.rpc.transport import Bus
 from tests.fakes import http_stub
 
@@ -129,3 +132,48 @@ def test_files_of_the_console_proxy_that_are_not_there_are_named(conf_of, option
     conf.set_override(option, value, group="console_proxy")
     with pytest.raises(exception.Invalid, match=said):
         build("consoleproxy", conf)
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("mysql://roost:secret@h/x", "mysql://roost:.*@h/x: MySQLdb is not installed"),
+        ("postgresql+pg8000://roost:secret@h/x", "pg8000 is not installed; .*psycopg are"),
+        ("oracle+moon://roost:secret@h/x", "no such kind of database, or driver"),
+        ("roost:secret@h", "no URL of a database"),
+    ],
+)
+def test_a_database_that_no_driver_can_reach_is_told_at_once(conf_of, url, why):
+    conf = conf_of("scheduler")
+    conf.set_override("connection", url, group="scheduler_database")
+    with pytest.raises(
+        exception.Invalid, match=rf"\[scheduler_database\] connection: .*{why}"
+    ) as told:
+        build("scheduler", conf)
+    assert "secret" not in told.value.message
+
+
+def test_a_library_that_options_need_and_is_not_installed_is_named(monkeypatch, conf_of, capsys):
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    conf = conf_of("super_conductor")
+    messaging.get_notification_transport(conf, url="fake://")  # makes its options known
+    conf.set_override("transport_url", "kafka://h:9092", group="oslo_messaging_notifications")
+    with pytest.raises(SystemExit, match="78"):
+        _options.explained(lambda: build("super_conductor", conf))
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        "these options cannot work: confluent_kafka is not installed: pip install 'roost[kafka]'"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("option", "why"), [("--use-journal", "systemd-python"), ("--log-config-append=/none", "/none")]
+)
+def test_logs_that_cannot_be_written_are_told_at_once(option, why):
+    code = "import sys; from roost.cmd import _options; _options.load('roost-api', sys.argv[1:])"
+    argv = [sys.executable, "-W", "ignore", "-c", code, option]
+    ended = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 78
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("roost-api: logs cannot be written: ")
+    assert why in line
