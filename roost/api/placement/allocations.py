@@ -34,7 +34,7 @@ USAGES_QUERY: Final = strict_query(
         "user_id": (USAGES, _OWNER),
         "consumer_type": (_CONSUMER_TYPE, _TYPE),
     },
-    required=["project_id"],
+    required={USAGES: ["project_id"]},
 )
 Claim = Mapping[str, Any]
 

@@ -4,35 +4,60 @@ A server is on one host, so a candidate is one allocation of a node and its part
 has all of it. The schedulers check much more than this when they choose a host.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 from roost.api.dependencies import Dependencies
-from roost.api.placement import requirements
+from roost.api.placement import groups
+from roost.api.placement.groups import CandidateRequest, Share
 from roost.api.placement.providers import Provider, ProviderReader, family, tree_of
 from roost.api.placement.rows import row, rule, strict_query
 from roost.api.request import Answer, Call
 from roost.api.route import Route
-from roost.api.validation import UUID
+from roost.api.validation import UUID, Document
+from roost.objects import HostReport
+from roost.objects.allocations import total
 
 CANDIDATES: Final = 10
 _BY_PROVIDER: Final = 12
 _LIMIT: Final = 16
 _TRAITS: Final = 17
 _MEMBER_OF: Final = 21
+_GROUPS: Final = 25
 _ALL_CLASSES: Final = 27
 _TREES: Final = 29
 _IN_TREE: Final = 31
+_SUFFIXES: Final = 33
 _MAPPINGS: Final = 34
+_ROOT: Final = 35
+_TEXT: Final = {"type": "string"}
+_NUMBER: Final = "([1-9][0-9]*)?"
+_SUFFIX: Final = "([a-zA-Z0-9_-]{1,64})?"
+
+
+def _named(suffix: str, *texts: str, **others: Document) -> dict[str, Document]:
+    """Return the forms of a group's parameters, by the pattern of each name."""
+    forms = {**dict.fromkeys(texts, _TEXT), **others}
+    return {f"^{name}{suffix}$": form for name, form in forms.items()}
+
+
 LIST_QUERY: Final = strict_query(
     {
-        "resources": (CANDIDATES, {"type": "string"}),
+        "resources": (CANDIDATES, _TEXT),
         "limit": (_LIMIT, {"type": "string", "pattern": "^[1-9][0-9]{0,8}$"}),
-        "required": (_TRAITS, {"type": "string"}),
-        "member_of": (_MEMBER_OF, {"type": "string"}),
+        "required": (_TRAITS, _TEXT),
+        "member_of": (_MEMBER_OF, _TEXT),
+        "group_policy": (_GROUPS, {"enum": [*groups.POLICIES]}),
         "in_tree": (_IN_TREE, UUID),
+        "root_required": (_ROOT, _TEXT),
+        "same_subtree": (groups.RESOURCELESS, _TEXT),
     },
-    required=["resources"],
+    required={CANDIDATES: ["resources"], _GROUPS: []},
+    patterns={
+        _GROUPS: _named(_NUMBER, "resources", "required", "member_of"),
+        _IN_TREE: _named(_NUMBER, "resources", "required", "member_of", in_tree=UUID),
+        _SUFFIXES: _named(_SUFFIX, "resources", "required", "member_of", in_tree=UUID),
+    },
 )
 
 
@@ -44,40 +69,40 @@ class AllocationCandidates:
         self._providers = ProviderReader(dependencies.scheduler, dependencies.api_database)
 
     def list_all(self, call: Call) -> Answer:
-        required = requirements.read(call.query, version=call.version)
-        tree = call.query.one("in_tree")
-        hosts = (
-            self._scheduler.all_hosts(call.context)
-            if tree is None
-            else self._providers.find_tree(call.context, tree)
-        )
-        members = self._providers.members(required)
+        wanted = groups.read(call.query, version=call.version)
+        self._providers.check_names(call.context, *wanted.everything)
+        members = self._providers.members(*wanted.everything)
         requests: list[dict[str, Any]] = []
         summaries: dict[str, Any] = {}
-        for report in hosts:
+        for report in self._hosts(call, wanted):
             found = tree_of(report)
-            member_of = members.get(report.host, ())
-            chosen = required.choose([one.part for one in found], member_of)
-            if chosen is None:
+            shares = wanted.choose(found, members.get(report.host, ()))
+            if shares is None:
                 continue
             if len(requests) == call.query.number("limit"):
                 break
-            givers = [found[at] for at in chosen]
-            requests.append(_request(givers, required.resources, call.version))
+            requests.append(_request(found, shares, call.version))
+            givers = [found[share.at] for share in shares]
             shown = found if call.version >= _TREES else givers
-            summaries |= {
-                one.uuid: _summary(one, required.resources, call.version) for one in shown
-            }
+            summaries |= {one.uuid: _summary(one, wanted.classes, call.version) for one in shown}
         return Answer({"allocation_requests": requests, "provider_summaries": summaries})
 
+    def _hosts(self, call: Call, wanted: CandidateRequest) -> Iterable[HostReport]:
+        """Return the nodes that may do: one, if a provider of it is named, or all."""
+        for tree in wanted.trees:
+            return self._providers.find_tree(call.context, tree)
+        return self._scheduler.all_hosts(call.context)
 
-def _request(
-    givers: Sequence[Provider], resources: Mapping[str, int], version: int
-) -> dict[str, Any]:
-    """Return what a consumer would request of providers, of each one class."""
+
+def _request(found: Sequence[Provider], shares: Sequence[Share], version: int) -> dict[str, Any]:
+    """Return what a consumer would request of providers."""
     amounts: dict[str, dict[str, int]] = {}
-    for one, (name, amount) in zip(givers, resources.items(), strict=True):
-        amounts.setdefault(one.uuid, {})[name] = amount
+    mappings: dict[str, list[str]] = {}
+    for share in shares:
+        identity = found[share.at].uuid
+        if share.amounts:
+            amounts[identity] = total([amounts.get(identity, {}), share.amounts])
+        mappings.setdefault(share.suffix, []).append(identity)
     if version < _BY_PROVIDER:
         old = [
             {"resource_provider": {"uuid": identity}, "resources": of}
@@ -88,15 +113,15 @@ def _request(
         "allocations": {identity: {"resources": of} for identity, of in amounts.items()}
     }
     if version >= _MAPPINGS:
-        shown["mappings"] = {"": list(amounts)}
+        shown["mappings"] = {suffix: [*dict.fromkeys(of)] for suffix, of in mappings.items()}
     return shown
 
 
-def _summary(one: Provider, resources: Mapping[str, int], version: int) -> dict[str, Any]:
+def _summary(one: Provider, classes: Collection[str], version: int) -> dict[str, Any]:
     amounts = {
         each.resource_class: {"capacity": each.capacity, "used": each.used}
         for each in one.part.inventories
-        if version >= _ALL_CLASSES or each.resource_class in resources
+        if version >= _ALL_CLASSES or each.resource_class in classes
     }
     shown: dict[str, Any] = {"resources": amounts}
     if version >= _TRAITS:

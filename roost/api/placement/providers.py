@@ -112,11 +112,27 @@ class ProviderReader:
             if any(identity == wanted for identity, _ in providers_of(report))
         ]
 
-    def members(self, required: ProviderRequirements) -> Mapping[str, set[str]]:
+    def members(self, *required: ProviderRequirements) -> Mapping[str, set[str]]:
         """Return which of the named aggregates each host is in."""
-        if not required.named_aggregates:
-            return {}
-        return self._database.query(aggregates.memberships, required.named_aggregates)
+        named = frozenset[str]().union(*(one.named_aggregates for one in required))
+        return self._database.query(aggregates.memberships, named) if named else {}
+
+    def check_names(self, context: RequestContext, *required: ProviderRequirements) -> None:
+        """Make sure that some host has the custom classes and traits that are named.
+
+        :raises roost.exception.Invalid: naming those that nobody has
+        """
+        classes = set[str]().union(*(one.custom_classes for one in required))
+        traits = set[str]().union(*(one.custom_traits for one in required))
+        for report in self._scheduler.all_hosts(context) if classes or traits else ():
+            for _, part in providers_of(report):
+                classes -= {one.resource_class for one in part.inventories}
+                traits -= set(part.traits)
+        if classes:
+            named = ", ".join(sorted(classes))
+            raise exception.Invalid(f"Invalid resource class in resources parameter: {named}.")
+        if traits:
+            raise exception.Invalid(f"No such trait(s): {', '.join(sorted(traits))}.")
 
 
 class ResourceProviders:
@@ -139,6 +155,7 @@ class ResourceProviders:
 
     def list_all(self, call: Call) -> Answer:
         required = requirements.read(call.query, version=call.version)
+        self._providers.check_names(call.context, required)
         members = self._providers.members(required)
         found = [
             one

@@ -1,11 +1,10 @@
 """Filters of providers: the resources, traits and aggregates that a query requires."""
 
 import dataclasses
-import itertools
 import re
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
 
 from roost import exception
 from roost.api.request import Query
@@ -20,6 +19,7 @@ ANY_TRAIT: Final = 39
 _NAME: Final = re.compile(r"[A-Z0-9_]{1,255}", re.ASCII)
 _AMOUNT: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _IN: Final = "in:"
+_CUSTOM: Final = "CUSTOM_"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,11 +29,21 @@ class ProviderRequirements:
     Aggregates are uuids.
     """
 
-    resources: Mapping[str, int]
+    resources: Mapping[str, int] = dataclasses.field(default_factory=dict)
     traits: Collection[frozenset[str]]
     forbidden_traits: frozenset[str]
-    aggregates: Collection[frozenset[str]]
-    forbidden_aggregates: frozenset[str]
+    aggregates: Collection[frozenset[str]] = ()
+    forbidden_aggregates: frozenset[str] = frozenset()
+
+    @property
+    def custom_classes(self) -> set[str]:
+        return {name for name in self.resources if name.startswith(_CUSTOM)}
+
+    @property
+    def custom_traits(self) -> set[str]:
+        """All custom traits that are named, required or forbidden."""
+        named = self.forbidden_traits.union(*self.traits)
+        return {name for name in named if name.startswith(_CUSTOM)}
 
     @property
     def named_aggregates(self) -> frozenset[str]:
@@ -46,44 +56,24 @@ class ProviderRequirements:
         :param member_of: the aggregates of the provider, at least those that are named
         """
         return (
-            self._allow(member_of)
-            and self._suit(provider.traits)
-            and all(_has(provider, name, amount) for name, amount in self.resources.items())
+            self.allow(member_of)
+            and self.suit(provider.traits)
+            and all(has(provider, name, amount) for name, amount in self.resources.items())
         )
 
-    def choose(
-        self, tree: Sequence[ResourceProvider], member_of: Collection[str]
-    ) -> list[int] | None:
-        """Return which providers of a node, by index, have all of it unused; None: they have not.
-
-        One for each of the resources, in their order. The traits of all of them count together.
-
-        :param tree: the node first
-        :param member_of: the aggregates of the node, at least those that are named
-        """
-        if not self._allow(member_of):
-            return None
-        choices = [
-            [at for at, one in enumerate(tree) if _has(one, name, amount)]
-            for name, amount in self.resources.items()
-        ]
-        for chosen in itertools.product(*choices):
-            if self._suit(frozenset[str]().union(*(tree[at].traits for at in chosen))):
-                return list(chosen)
-        return None
-
-    def _allow(self, member_of: Collection[str]) -> bool:
+    def allow(self, member_of: Collection[str]) -> bool:
         return self.forbidden_aggregates.isdisjoint(member_of) and all(
             not some.isdisjoint(member_of) for some in self.aggregates
         )
 
-    def _suit(self, traits: Collection[str]) -> bool:
+    def suit(self, traits: Collection[str]) -> bool:
         return self.forbidden_traits.isdisjoint(traits) and all(
             not some.isdisjoint(traits) for some in self.traits
         )
 
 
-def _has(provider: ResourceProvider, name: str, amount: int) -> bool:
+def has(provider: ResourceProvider, name: str, amount: int) -> bool:
+    """Return whether a provider has so much of a class unused, and may give it at once."""
     return any(
         one.resource_class == name
         and one.min_unit <= amount <= one.max_unit
@@ -93,30 +83,63 @@ def _has(provider: ResourceProvider, name: str, amount: int) -> bool:
     )
 
 
-def read(query: Query, *, version: int) -> ProviderRequirements:
+def read(query: Query, *, version: int, suffix: str = "") -> ProviderRequirements:
     """Return the requirements of a query's ``resources``, ``required`` and ``member_of``.
 
+    :param suffix: of the names of these: that of a group
     :raises roost.exception.Invalid: when they are malformed, or need a later version
     """
-    required = list(_traits(_required(query, version), version))
-    members = list(_aggregates(_member_of(query, version), version))
-    return ProviderRequirements(
-        resources=_resources(query.one("resources")),
-        traits=[names for wanted, names in required if wanted],
-        forbidden_traits=_joined(names for wanted, names in required if not wanted),
+    values = _required(query, version, suffix)
+    members = list(_aggregates(_member_of(query, version, suffix), version))
+    return _requiring(
+        values,
+        version,
+        resources=_resources(query.one(f"resources{suffix}")),
         aggregates=[uuids for wanted, uuids in members if wanted],
         forbidden_aggregates=_joined(uuids for wanted, uuids in members if not wanted),
     )
 
 
-def _required(query: Query, version: int) -> list[str]:
+def read_root(query: Query, *, version: int) -> ProviderRequirements:
+    """Return what ``root_required`` says, which is no more than traits.
+
+    :raises roost.exception.Invalid: when it is malformed, said twice, or contradicts itself
+    """
+    values = query.in_turn("root_required")
+    if len(values) > 1:
+        raise exception.Invalid("Query parameter 'root_required' may be specified only once.")
+    found = _requiring(values, version)
+    both = sorted(found.forbidden_traits & _joined(found.traits))
+    if both:
+        raise exception.Invalid(
+            f"Conflicting required and forbidden traits found in root_required: {', '.join(both)}"
+        )
+    return found
+
+
+def tree(query: Query, suffix: str) -> str:
+    """Return the uuid in ``in_tree``; "": there is none."""
+    named = query.one(f"in_tree{suffix}")
+    return str(uuid.UUID(named)) if named is not None else ""
+
+
+def _requiring(values: Iterable[str], version: int, **others: Any) -> ProviderRequirements:
+    required = list(_traits(values, version))
+    return ProviderRequirements(
+        traits=[names for wanted, names in required if wanted],
+        forbidden_traits=_joined(names for wanted, names in required if not wanted),
+        **others,
+    )
+
+
+def _required(query: Query, version: int, suffix: str) -> list[str]:
     """Return the values of ``required``; before 1.39 the last one counts alone."""
-    values = query.in_turn("required")
+    values = query.in_turn(f"required{suffix}")
     return values if version >= ANY_TRAIT else values[-1:]
 
 
-def _member_of(query: Query, version: int) -> list[str]:
-    values = query.in_turn("member_of")
+def _member_of(query: Query, version: int, suffix: str) -> list[str]:
+    values = query.in_turn(f"member_of{suffix}")
     if len(values) > 1 and version < SEVERAL_MEMBER_OF:
         raise exception.Invalid("Multiple member_of parameters are not supported before 1.24.")
     return values
@@ -139,7 +162,7 @@ def _resources(text: str | None) -> dict[str, int]:
             )
         if not is_class(name):
             raise exception.Invalid(f"Invalid resource class in resources parameter: {name}.")
-        found[name] = _amount(name, amount)
+        found[name] = _amount(name, amount.strip())
     return found
 
 
@@ -155,7 +178,7 @@ def _amount(name: str, text: str) -> int:
 
 def _traits(values: Iterable[str], version: int) -> Iterable[tuple[bool, frozenset[str]]]:
     """Yield sets of which one is required (True), or of which none may be there (False)."""
-    for value in values:
+    for value in map(str.strip, values):
         if value.startswith(_IN):
             if version < ANY_TRAIT:
                 raise _invalid(

@@ -23,19 +23,36 @@ class QuerySchema(Schema):
             raise exception.Invalid(f"Invalid query string parameters: {reason}") from None
 
 
+_NEVER: Final[Mapping[int, Any]] = {}
+
+
+def _at(values: Mapping[int, Any], minor: int, otherwise: Any) -> Any:
+    """Return the value at a minor version: that of the last change before it."""
+    before = [since for since in values if since <= minor]
+    return values[max(before)] if before else otherwise
+
+
 def strict_query(
-    parameters: Mapping[str, tuple[int, Document]], *, required: Sequence[str] = ()
+    parameters: Mapping[str, tuple[int, Document]],
+    *,
+    required: Mapping[int, Sequence[str]] = _NEVER,
+    patterns: Mapping[int, Mapping[str, Document]] = _NEVER,
 ) -> QuerySchema:
     """Return the schema of a query that takes no other parameters.
 
     :param parameters: the minor version that brought each, and its form
+    :param required: those that are, by the minor version since which it is so
+    :param patterns: forms of parameters whose names match, likewise
     """
 
     def document(minor: int) -> Document:
         known = {name: form for name, (since, form) in parameters.items() if since <= minor}
-        return {**query(known, strict=True), "required": list(required)}
+        found = {**query(known, strict=True), "required": list(_at(required, minor, []))}
+        if matching := _at(patterns, minor, {}):
+            found["patternProperties"] = query(matching)["properties"]
+        return found
 
-    changes = {MINIMUM, *(since for since, _ in parameters.values())}
+    changes = {MINIMUM, *required, *patterns, *(since for since, _ in parameters.values())}
     return QuerySchema({minor: document(minor) for minor in changes})
 
 

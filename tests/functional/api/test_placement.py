@@ -149,3 +149,64 @@ def test_a_candidate_is_an_allocation_of_a_node_and_its_parts(world, gpus):
     for trait in ("CUSTOM_0", "!CUSTOM_1"):
         answer = world.client.get(f"{path}&required={trait}").json
         assert answer["allocation_requests"] == []
+
+
+def candidates(world, query):
+    """Return what each candidate has, by provider."""
+    answer = world.client.get(f"/placement/allocation_candidates?{query}")
+    assert answer.status_code == 200, answer.text
+    return [
+        {provider: one["resources"] for provider, one in each["allocations"].items()}
+        for each in answer.json["allocation_requests"]
+    ]
+
+
+def test_a_group_comes_from_one_part_with_its_traits(world, gpus):
+    def gpu(at):
+        return {gpus[""]: {"VCPU": 1}, gpus[f"gpu{at}"]: {"VGPU": 1}}
+
+    world.scheduler.reports[1].providers[1].inventories[0].used = 0
+    query = "resources=VCPU:1&resources1=VGPU:1&required1="
+    assert candidates(world, f"{query}CUSTOM_0") == [gpu(0)]
+    assert candidates(world, f"{query}CUSTOM_1") == [gpu(1)]
+    assert candidates(world, f"{query}!CUSTOM_0,!CUSTOM_1") == []
+    two = "resources1=VGPU:1&resources2=VGPU:1&group_policy="
+    assert candidates(world, f"{two}none") == [{gpus["gpu0"]: {"VGPU": 2}}]
+    isolated = {gpus["gpu0"]: {"VGPU": 1}, gpus["gpu1"]: {"VGPU": 1}}
+    assert candidates(world, f"{two}isolate") == [isolated]
+    below = "&required3=!HW_CPU_X86_AVX2&same_subtree=1,2,3"
+    assert candidates(world, f"{two}isolate{below}") == [isolated]
+    assert candidates(world, f"{two}isolate&same_subtree=1,2") == []
+    of_three = "resources1=VGPU:1&resources2=VGPU:1&resources3=VGPU:2&group_policy=none"
+    assert candidates(world, of_three) == []
+
+
+def test_the_node_itself_has_what_is_required_of_the_root(world, gpus):
+    world.scheduler.reports[1].traits = ["HW_CPU_X86_AVX2"]
+    query = "resources=VGPU:1&root_required="
+    assert candidates(world, f"{query}HW_CPU_X86_AVX2") == [{gpus["gpu1"]: {"VGPU": 1}}]
+    assert candidates(world, f"{query}CUSTOM_1") == []
+    assert candidates(world, f"{query}!HW_CPU_X86_AVX2") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("resources=CUSTOM_NOTHING:1", "Invalid resource class in resources parameter: CUSTOM_N"),
+        ("resources=VCPU:1&required=!CUSTOM_NOTHING", "No such trait(s): CUSTOM_NOTHING."),
+        ("resources1=VGPU:1&resources2=VGPU:1", "group_policy"),
+        ("resources1=VGPU:1&required2=CUSTOM_1", "same_subtree"),
+        ("resources1=VGPU:1&same_subtree=1,2", "Real suffixes"),
+        ("resources=VGPU:1&root_required=CUSTOM_1,!CUSTOM_1", "Conflicting"),
+        ("group_policy=none", "at least one"),
+    ],
+)
+def test_candidates_are_refused_where_placement_refuses(world, gpus, query, reason):
+    answer = world.client.get(f"/placement/allocation_candidates?{query}")
+    assert answer.status_code == 400
+    assert reason in answer.json["errors"][0]["detail"]
+
+
+def test_a_list_of_providers_by_an_unknown_class_is_refused(world, gpus):
+    answer = world.client.get("/placement/resource_providers?resources=CUSTOM_NOTHING:1")
+    assert answer.status_code == 400
