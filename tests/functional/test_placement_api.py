@@ -109,7 +109,7 @@ def test_hosts_are_providers(ask):
         (f"uuid={NOBODY}", []),
         ("required=CUSTOM_LICENSED", [HOST]),
         ("required=!CUSTOM_LICENSED", ["cell1-host1", "cell1-host3"]),
-        ("required=in:CUSTOM_LICENSED,CUSTOM_OTHER&required=!CUSTOM_THIRD", [HOST]),
+        ("required=in:CUSTOM_LICENSED,STORAGE_DISK_SSD&required=!STORAGE_DISK_HDD", [HOST]),
         ("resources=VCPU:1,CUSTOM_LICENSE:4", [HOST]),
         ("resources=CUSTOM_LICENSE:5", []),
         ("member_of={aggregate}", [HOST]),
