@@ -12,11 +12,14 @@ from roost import exception
 from roost.compute.virt.fake import inventory
 
 # Whose options the daemons read beside their own: as in etc/oslo-config-generator.conf.
-_LIBRARIES: Final = (
+LIBRARIES: Final = (
     "cotyledon",
     "keystonemiddleware.auth_token",
     "oslo.log",
     "oslo.messaging",
+    "oslo.middleware.cors",
+    "oslo.middleware.healthcheck",
+    "oslo.middleware.http_proxy_to_wsgi",
     "oslo.policy",
 )
 
@@ -63,7 +66,7 @@ def _known() -> Iterator[str]:
     """Yield every option that some daemon reads, as GROUP.OPTION."""
     groups: list[tuple[Any, Any]] = list(roost.conf.list_opts())
     for entry in metadata.entry_points(group="oslo.config.opts"):
-        if entry.name in _LIBRARIES:
+        if entry.name in LIBRARIES:
             groups += entry.load()()
     for group, options in groups:
         for option in options:

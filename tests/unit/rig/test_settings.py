@@ -1,9 +1,13 @@
 """What people say of a rig on the command line."""
 
+import pathlib
+
 import pytest
 
 from roost import exception
-from roost.rig.settings import parse_settings
+from roost.rig.settings import LIBRARIES, parse_settings
+
+_SAMPLED = pathlib.Path(__file__).parents[3] / "etc/oslo-config-generator.conf"
 
 
 def test_settings_are_options_by_group():
@@ -28,11 +32,19 @@ def test_a_setting_that_says_nothing_is_refused():
         "DEFAULT.use_json",
         "DEFAULT.graceful_shutdown_timeout",
         "oslo_policy.policy_file",
+        "oslo_middleware.enable_proxy_headers_parsing",
+        "cors.allowed_origin",
     ],
 )
 def test_options_of_the_daemons_and_of_their_libraries_may_be_set(name):
     group, _, option = name.partition(".")
     assert parse_settings([f"{name}=1"]) == {group: {option: "1"}}
+
+
+def test_what_is_in_the_sample_of_options_may_be_set():
+    lines = _SAMPLED.read_text().splitlines()
+    sampled = {line.removeprefix("namespace = ") for line in lines if line.startswith("namespace")}
+    assert sampled == {"roost", *LIBRARIES}
 
 
 @pytest.mark.parametrize(
