@@ -51,6 +51,7 @@ MESSAGES: Final = {
 WAITING: Final = {429: 1, 503: 5, 504: 5}  # status -> seconds to wait before a retry
 _UNKNOWN: Final = 500
 _NOT_ALLOWED: Final = 405
+_READING: Final = ("GET", "HEAD")
 App = falcon.App[falcon.Request, falcon.Response]
 
 
@@ -83,7 +84,9 @@ def _known_kind(
     if status == _UNKNOWN:
         _accident(req, resp, error, params)
         return
-    if status > _UNKNOWN:
+    if isinstance(error, exception.Unsupported):
+        LOG.info("%s %s is not supported: %s", req.method, req.path, error.message)
+    elif status > _UNKNOWN:
         LOG.warning("%s %s answered %d: %s", req.method, req.path, status, error.message)
     resp.status = status
     resp.media = _body_for(req, status, _for_users(error, status))
@@ -105,13 +108,22 @@ def _falcon_error(
 ) -> None:
     status = error.status_code
     is_root = req.path in ("/", placement.ROOT)
-    if status == _NOT_ALLOWED and not is_root and req.env["PATH_INFO"].endswith("/"):
-        status, error = 404, falcon.HTTPNotFound()  # a member of a collection, with an empty id
+    if status == _NOT_ALLOWED and not is_root and _is_no_member(req):
+        status, error = 404, falcon.HTTPNotFound()
     resp.status = status
     message = error.description or MESSAGES.get(status, error.title or "Error")
     resp.media = _body_for(req, status, message)
     for name, value in dict(error.headers or {}).items():
         resp.set_header(name, value)
+
+
+def _is_no_member(req: falcon.Request) -> bool:
+    """Return whether a path names a member of a collection that no one can show.
+
+    Its id is empty, or, as ``detail`` of a collection without one, a word for something else.
+    """
+    is_member = (req.uri_template or "").endswith("}")
+    return req.env["PATH_INFO"].endswith("/") or (is_member and req.method in _READING)
 
 
 def _accident(

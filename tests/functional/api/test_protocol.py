@@ -1,11 +1,13 @@
 """What every answer has: ids, versions, errors in the OpenStack shape."""
 
+import logging
 import re
 
 import falcon.testing
 import pytest
 
 from roost import exception
+from roost.api import faults
 from roost.standalone.tables import ROUTES
 from tests import log_lines
 from tests.api_harness import ALICE
@@ -19,6 +21,9 @@ _REQUEST_ID = re.compile(r"req-[0-9a-f-]{36}")
         ("GET", "/v2.1/nowhere", 404, "itemNotFound"),
         ("GET", "/nowhere", 404, "itemNotFound"),
         ("GET", "/v2.1/flavors/none", 404, "itemNotFound"),
+        ("GET", "/v2.1/os-services/detail", 404, "itemNotFound"),
+        ("GET", "/v2.1/os-security-group-rules/detail", 404, "itemNotFound"),
+        ("POST", "/v2.1/os-services/detail", 405, "badMethod"),
         ("PATCH", "/v2.1/flavors", 405, "badMethod"),
         ("POST", "/v2.1/flavors/1", 405, "badMethod"),
         ("PUT", "/v2.1/flavors/1", 404, "itemNotFound"),  # there since 2.55
@@ -37,6 +42,24 @@ def test_an_error_has_the_shape_that_clients_know(client, method, path, status, 
     assert list(answer.json) == [name]
     assert answer.json[name]["code"] == status
     assert answer.json[name]["message"]
+
+
+@pytest.mark.parametrize(
+    ("error", "level"),
+    [(exception.Unsupported, "INFO"), (exception.VersionTooOld, "WARNING")],
+)
+def test_what_a_hypervisor_cannot_do_is_nothing_to_alert_on(caplog, error, level):
+    class Refusing:
+        def on_post(self, _req, _resp):
+            raise error("no rescue here")
+
+    app = faults.App()
+    app.add_route("/action", Refusing())
+    faults.install(app)
+    caplog.set_level(logging.INFO, logger="roost")
+    assert falcon.testing.simulate_post(app, "/action").status_code == 501
+    (said,) = [one for one in caplog.records if one.name == "roost.api.faults"]
+    assert (said.levelname, "no rescue here" in said.message) == (level, True)
 
 
 @pytest.mark.parametrize(
