@@ -8,7 +8,6 @@ said last stays. What it says goes to the schedulers with the host's next report
 import dataclasses
 import datetime
 import logging
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent import futures
@@ -19,7 +18,9 @@ from oslo_config import cfg
 from roost import concurrency, exception, plugins
 from roost.compute.virt.driver import HostResources
 from roost.objects import NUMACell, PciPool, ResourceInventory, ResourceProvider
+from roost.objects.bounds import LONGEST, MOST, is_amount, is_name, is_number
 from roost.objects.inventory import complaint_about, orphans_among
+from roost.objects.report_check import wrong_numa_cells, wrong_pci_pools
 
 LOG = logging.getLogger(__name__)
 GROUP: Final = "roost.collectors"
@@ -260,14 +261,26 @@ def _check(found: Any) -> None:
     """
     if not isinstance(found, Collected):
         raise exception.Invalid(f"it answered {type(found).__name__}, not Collected")
-    for name in ("vcpus", "pcpus", "memory_mb", "disk_gb"):
-        if (getattr(found, name) or 0) < 0:
-            raise exception.Invalid(f"{name} is negative")
     complaint = complaint_about(found.inventories, found.traits, found.providers)
     for one in found.additions:
         complaint = complaint or complaint_about(one.inventories, one.traits)
+    complaint = complaint or next(_wrong_values(found), None)
     if complaint is not None:
         raise exception.Invalid(complaint)
-    wrong = [name for name, value in found.metrics.items() if not math.isfinite(value)]
-    if wrong:
-        raise exception.Invalid(f"the metric {wrong[0]} is no number")
+
+
+def _wrong_values(found: Collected) -> Iterator[str]:
+    """Yield what is wrong beside inventories and traits."""
+    for name in ("vcpus", "pcpus", "memory_mb", "disk_gb"):
+        if not is_amount(getattr(found, name) or 0):
+            yield f"{name} is no number from 0 to {MOST}"
+    for label in found.labels:
+        if not is_name(label):
+            yield f"the label {str(label)[:20]!r} is no text of 1 to {LONGEST} characters"
+    for name, value in found.metrics.items():
+        if not is_name(name):
+            yield f"the metric {str(name)[:20]!r} has no name of 1 to {LONGEST} characters"
+        if not is_number(value):
+            yield f"the metric {name} is no number: {str(value)[:20]!r}"
+    topology = wrong_numa_cells(found.numa_cells or ()), wrong_pci_pools(found.pci_pools or ())
+    yield from filter(None, topology)

@@ -346,7 +346,7 @@ def _inventories(
             yield ResourceInventory.of(
                 resource_class=resource_class,
                 total=total,
-                reserved=getattr(settings.reserved, name),
+                reserved=min(total, getattr(settings.reserved, name)),
                 allocation_ratio=getattr(settings.ratios, name) or 1.0,
                 max_unit=total,
                 used=int(getattr(used, name)),

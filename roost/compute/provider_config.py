@@ -18,14 +18,16 @@ from oslo_config import cfg
 from roost import exception
 from roost.compute.collectors import Collected
 from roost.objects import ResourceInventory, ResourceProvider
+from roost.objects.bounds import MOST
 from roost.objects.host import uuid_of_node
 
 LOG = logging.getLogger(__name__)
 THIS_NODE: Final = "$COMPUTE_NODE"
 _UUID: Final = r"^\$COMPUTE_NODE$|^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"
 _NAMES: Final = "^CUSTOM_[A-Z0-9_]{1,248}$"
-_COUNT: Final = {"type": "integer", "minimum": 0}
-_ONE_OR_MORE: Final = {"type": "integer", "minimum": 1}
+_COUNT: Final = {"type": "integer", "minimum": 0, "maximum": MOST}
+_ONE_OR_MORE: Final = {"type": "integer", "minimum": 1, "maximum": MOST}
+_MOST_RATIO: Final = 3.40282e38  # as in Placement
 
 
 def _closed(required: list[str], properties: dict[str, Any]) -> dict[str, Any]:
@@ -44,7 +46,7 @@ _INVENTORY: Final = _closed(
         "min_unit": _ONE_OR_MORE,
         "max_unit": _ONE_OR_MORE,
         "step_size": _ONE_OR_MORE,
-        "allocation_ratio": {"type": "number", "exclusiveMinimum": 0},
+        "allocation_ratio": {"type": "number", "exclusiveMinimum": 0, "maximum": _MOST_RATIO},
     },
 )
 _BY_CLASS: Final = {

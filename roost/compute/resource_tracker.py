@@ -50,7 +50,7 @@ from roost.compute.virt.driver import (
     ReportsLoad,
     VirtDriver,
 )
-from roost.objects import HostReport, Instance, Selection
+from roost.objects import HostReport, Instance, Selection, report_check
 
 LOG = logging.getLogger(__name__)
 _A_MOMENT = datetime.timedelta(microseconds=1)
@@ -280,6 +280,8 @@ class ResourceTracker:
 
         :raises roost.exception.Unavailable: before the cell has reported its uuid and the instances
             of this host
+        :raises roost.exception.Invalid: when schedulers would refuse it, by what the driver, the
+            collectors or the options say
         """
         if self._cell_uuid is None or not self._filled:
             raise exception.Unavailable(
@@ -287,7 +289,7 @@ class ResourceTracker:
             )
         reported_at = self._later()  # changes after it are in a later report
         latest = self._enabled
-        return compose(
+        composed = compose(
             self._contents(),
             settings=self._settings,
             has=self.resources(),
@@ -301,6 +303,8 @@ class ResourceTracker:
             read_parts=self._read_parts,
             stale_collectors=self.collectors.stale(),
         )
+        report_check.check(composed)
+        return composed
 
     def _later(self) -> datetime.datetime:
         """Return the time, or, where the clock was set back, a moment after the last one."""

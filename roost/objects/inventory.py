@@ -2,8 +2,8 @@
 
 import functools
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, Protocol, Self
 
 import os_resource_classes
 import os_traits
@@ -11,12 +11,21 @@ from oslo_versionedobjects import fields
 
 from roost.objects import base
 from roost.objects.allocations import Allocations
+from roost.objects.bounds import LONGEST, MOST, is_amount
 from roost.objects.host import HostReport, uuid_of_provider
 
 _CUSTOM: Final = re.compile(r"CUSTOM_[A-Z0-9_]{1,248}")
 _PROVIDER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
 # The classes that hosts count by the sizes of their instances.
 HOST_CLASSES: Final[Sequence[str]] = ("VCPU", "MEMORY_MB", "DISK_GB", "PCPU")
+LARGEST: Final = 2**62
+"""The largest capacity: beyond it, whatever the ratio, a resource is as good as unlimited."""
+_AMOUNTS: Final = ("total", "reserved", "min_unit", "max_unit", "step_size")
+
+
+def capacity(net: int, ratio: float) -> int:
+    """Return how much instances may use of an amount that is overcommitted by a ratio."""
+    return int(max(0, min(net * ratio, LARGEST)))
 
 
 @base.VersionedObjectRegistry.register
@@ -24,8 +33,8 @@ class ResourceInventory(base.RoostObject):
     """What a host has of one resource class, by the terms of OpenStack's Placement.
 
     All instances together may use ``(total - reserved) * allocation_ratio``; each uses at least
-    ``min_unit`` and at most ``max_unit``, in steps of ``step_size``. Schedulers set ``used``: how
-    much is claimed.
+    ``min_unit`` and at most ``max_unit`` (:meth:`of`: the total, if it is left out), in steps of
+    ``step_size``. Schedulers set ``used``: how much is claimed.
     """
 
     VERSION = "1.0"
@@ -40,10 +49,15 @@ class ResourceInventory(base.RoostObject):
         "used": fields.IntegerField(default=0),
     }
 
+    @classmethod
+    def of(cls, **values: Any) -> Self:
+        total = values.get("total")
+        return super().of(**{"max_unit": max(1, total) if isinstance(total, int) else 1} | values)
+
     @property
     def capacity(self) -> int:
         """How much all instances together may use."""
-        return int((self.total - self.reserved) * self.allocation_ratio)
+        return capacity(self.total - self.reserved, self.allocation_ratio)
 
     @property
     def is_overcommitted(self) -> bool:
@@ -53,8 +67,11 @@ class ResourceInventory(base.RoostObject):
     def complaint(self) -> str | None:
         """Return what is impossible about its numbers; None: nothing."""
         name, ratio = self.resource_class, self.allocation_ratio
+        for each in _AMOUNTS:
+            if not is_amount(getattr(self, each)):
+                return f"{name} cannot have such a {each}: it is from 0 to {MOST}"
         limits = f"{self.min_unit} and at most {self.max_unit}, in steps of {self.step_size}"
-        if min(self.total, self.reserved) < 0:
+        if self.reserved > self.total:
             return f"{name} cannot have {self.reserved} of {self.total} reserved"
         if not 0 < ratio < float("inf"):
             return f"{name} cannot have the allocation ratio {ratio}"
@@ -115,34 +132,68 @@ def complaint_about(
     providers: Iterable[ResourceProvider] = (),
 ) -> str | None:
     """Return what is wrong with what a host is said to have; None: nothing."""
+    inventories = list(inventories)
     found = [*map(_wrong_inventory, inventories), *map(_wrong_trait, traits)]
+    if not any(found):
+        found.append(twice(inventories))
     names: set[str] = set()
     for part in providers:
+        if (missing := incomplete(part, ResourceProvider)) is not None:
+            return missing
         if not _PROVIDER_NAME.fullmatch(part.name) or part.name in names:
-            found.append(f"a provider cannot be named {part.name!r}, or two are")
+            found.append(f"a provider cannot be named {part.name[:LONGEST]!r}, or two are")
         names.add(part.name)
         inner = complaint_about(part.inventories, part.traits)
         found.append(inner and f"{part.name}: {inner}")
     return next((text for text in found if text), None)
 
 
+def twice(inventories: Iterable[ResourceInventory]) -> str | None:
+    """Return that two of a provider's inventories are of one class; None: they are not."""
+    names: set[str] = set()
+    for one in inventories:
+        if one.resource_class in names:
+            return f"there are two inventories of {one.resource_class}"
+        names.add(one.resource_class)
+    return None
+
+
+def incomplete(one: Any, kind: type[base.RoostObject]) -> str | None:
+    """Return which fields an object of this kind lacks; None: none."""
+    if not isinstance(one, kind):
+        return f"{type(one).__name__} is no {kind.__name__}"
+    missing = sorted(kind.fields.keys() - one.values().keys())
+    return f"a {kind.__name__} has no {', '.join(missing)}" if missing else None
+
+
 def _wrong_inventory(one: ResourceInventory) -> str | None:
-    if one.resource_class in HOST_CLASSES:
-        return f"the host itself counts its {one.resource_class}"
-    return (
-        one.complaint()
-        if is_class(one.resource_class)
-        else (
-            f"{one.resource_class!r} is no resource class: a class of your own begins with CUSTOM_"
-        )
-    )
+    if (missing := incomplete(one, ResourceInventory)) is not None:
+        return missing
+    name = one.resource_class
+    if name in HOST_CLASSES:
+        return f"the host itself counts its {name}"
+    if not is_class(name):
+        return f"{name[:LONGEST]!r} is no resource class: a class of your own begins with CUSTOM_"
+    return one.complaint()
 
 
 def _wrong_trait(name: str) -> str | None:
-    return None if is_trait(name) else f"{name!r} is no trait: one of your own begins with CUSTOM_"
+    if isinstance(name, str) and is_trait(name):
+        return None
+    return f"{str(name)[:LONGEST]!r} is no trait: one of your own begins with CUSTOM_"
 
 
-def orphans_among(providers: Collection[ResourceProvider]) -> set[str]:
+class _Named(Protocol):
+    """A provider, with the name of the one that it belongs to."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def parent(self) -> str: ...
+
+
+def orphans_among(providers: Iterable[_Named]) -> set[str]:
     """Return the names of providers that do not belong to the host by their parents."""
     known, left = {""}, {one.name: one.parent for one in providers}
     while found := {name for name, parent in left.items() if parent in known}:

@@ -136,8 +136,9 @@ class Reporter:
     """Reports a host: soon after a change, otherwise once per interval, and one report at a time.
 
     Several changes within ``pause`` seconds share a report. After a report that the bus did not
-    accept, the next one, after another ``pause``, has the state of that time. The first reports are
-    sent at growing intervals, since one may be cast before any scheduler listens. Thread-safe.
+    accept, or that would be refused, the next one, after another ``pause``, has the state of that
+    time. The first reports are sent at growing intervals, since one may be cast before any
+    scheduler listens. Thread-safe.
 
     :param report: returns the current report of the host; called for each report that is sent
     :param interval: seconds between two reports when nothing changes
@@ -160,7 +161,7 @@ class Reporter:
         self._pending.set()
         self._sending = threading.Lock()
         self._tried_at: float | None = None
-        self._unavailable = False
+        self._failure: str | None = None
 
     def changed(self) -> None:
         """Mark the host as changed since its last report."""
@@ -192,22 +193,23 @@ class Reporter:
         self._pending.clear()  # before the report is composed: later changes need another one
         try:
             self._client.update_resource_stats(admin_context(), report=self._report())
-        except exception.Unavailable as error:
+        except (exception.Unavailable, exception.Invalid) as error:
             self._keep(error)
             return False
         except Exception:
             self._pending.set()
             raise
-        if self._unavailable:
-            LOG.info("the scheduler bus is available again: this host is reported")
-            self._unavailable = False
+        if self._failure is not None:
+            LOG.info("this host is reported again")
+            self._failure = None
         return True
 
-    def _keep(self, error: exception.Unavailable) -> None:
+    def _keep(self, error: exception.RoostError) -> None:
         self._pending.set()
-        if not self._unavailable:
+        failure = error.message if isinstance(error, exception.Invalid) else ""
+        if failure != self._failure:
             LOG.warning("cannot report this host, will retry: %s", error)
-            self._unavailable = True
+        self._failure = failure
 
 
 def provider_report(

@@ -11,7 +11,7 @@ from roost import conf, exception
 from roost.compute import collectors as module
 from roost.compute.collectors import Collected, Collectors, DriverCollector, offered_by
 from roost.objects import ResourceInventory
-from tests.builders import a_pci_pool, a_provider, an_inventory
+from tests.builders import a_numa_cell, a_pci_pool, a_provider, an_inventory
 from tests.unit.compute.conftest import RESOURCES
 
 FPGA = ResourceInventory.of(resource_class="CUSTOM_FPGA", total=4, max_unit=4)
@@ -140,6 +140,42 @@ def test_after_a_failure_or_a_wrong_answer_the_last_one_stays(asked, collector, 
     assert not asked.ask("mine")
     assert what(asked) == FOUND
     assert "the collector mine failed; its last answer stays" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"inventories": (an_inventory("CUSTOM_A", 4, reserved=5),)}, "5 of 4 reserved"),
+        ({"inventories": (an_inventory("CUSTOM_A", 4),) * 2}, "two inventories of CUSTOM_A"),
+        (
+            {"inventories": (ResourceInventory(resource_class="CUSTOM_A"),)},
+            "has no allocation_ratio",
+        ),
+        ({"inventories": (an_inventory("CUSTOM_A", 2**31),)}, "CUSTOM_A cannot have such a total"),
+        ({"inventories": ({"CUSTOM_A": 4},)}, "dict is no ResourceInventory"),
+        ({"labels": ("x" * 5000,)}, "the label 'xxxxxxxxxxxxxxxxxxxx' is no text of 1 to 255"),
+        ({"labels": (7,)}, "the label '7' is no text"),
+        ({"metrics": {"heat": "hot"}}, "the metric heat is no number: 'hot'"),
+        ({"metrics": {"x" * 300: 1.0}}, "has no name of 1 to 255 characters"),
+        ({"vcpus": 2**70}, "vcpus is no number from 0 to 2147483647"),
+        ({"traits": (7,)}, "'7' is no trait"),
+        ({"numa_cells": (a_numa_cell(pcpus=[10**6]),)}, "NUMA cell 0: CPUs are from 0 to 65535"),
+        ({"pci_pools": (a_pci_pool(count=-1),)}, "the count of a pool of PCI devices"),
+    ],
+)
+def test_a_wrong_answer_is_refused_in_words(asked, collector, answer, words, caplog):
+    collector.answer = lambda: Collected(**answer)
+    assert not asked.ask("mine")
+    assert what(asked) == FOUND
+    (line,) = caplog.messages
+    assert words in line
+
+
+def test_one_server_may_have_all_of_what_has_no_greatest_amount(asked, collector):
+    collector.answer = lambda: Collected((ResourceInventory.of(resource_class="VGPU", total=4),))
+    assert asked.ask("mine")
+    (inventory,) = asked.added_to(RESOURCES).inventories
+    assert (inventory.total, inventory.max_unit) == (4, 4)
 
 
 def test_one_that_hangs_is_asked_once_and_its_measurements_become_too_old(

@@ -182,6 +182,11 @@ def test_without_files_there_is_nothing(found, tmp_path):
     ("before", "after", "reason"),
     [
         ("total: 100", "total: -1", "line 10: -1 is less than the minimum"),
+        ("total: 100", "total: 99999999999999999999", "line 10: 9+ is greater than the maximum"),
+        ("step_size: 1", "step_size: 2147483648", "line 14: 2147483648 is greater than"),
+        ("step_size: 1", "step_size: 0", "line 14: 0 is less than the minimum"),
+        ("ratio: 1.0", "ratio: .inf", "line 15: inf is greater than the maximum"),
+        ("ratio: 1.0", "ratio: .nan", "allocation ratio nan"),
         ("max_unit: 10", "max_units: 10", "line 10: .*max_units"),
         ("step_size: 1", "step_size: none", "line 14: 'none' is not of type 'integer'"),
         ("CUSTOM_EXAMPLE_RES", "VCPU_RES", "line 9: 'VCPU_RESOURCE_CLASS' does not match"),

@@ -1,5 +1,6 @@
 """A host's own view of what it has and what is taken."""
 
+import dataclasses
 import threading
 
 import pytest
@@ -9,6 +10,7 @@ from roost.compute.collectors import Collected, Collectors
 from roost.compute.host_report import Amounts, HostSettings
 from roost.objects import ResourceInventory
 from tests.builders import CELL1, a_flavor, a_provider, an_image, an_instance
+from tests.unit.compute.conftest import RESOURCES
 
 
 class Answers:
@@ -178,3 +180,17 @@ def test_settings_come_from_the_options_with_disk_rounded_up_to_gib():
     assert settings.host == "h9"
     assert settings.reserved == Amounts(vcpus=0, memory_mb=512, disk_gb=2)
     assert settings.ratios == Amounts(vcpus=16.0, memory_mb=1.0, disk_gb=1.0)
+
+
+def test_a_report_that_schedulers_would_refuse_is_not_sent(rig, tracker):
+    rig.virt.resources = lambda: dataclasses.replace(RESOURCES, vcpus=2**70)
+    with pytest.raises(exception.Invalid, match=r"host h1, .*: VCPU cannot have such a total"):
+        tracker.report()
+
+
+def test_a_host_with_less_than_it_reserves_has_nothing_for_servers(rig, tracker):
+    rig.virt.resources = lambda: dataclasses.replace(RESOURCES, memory_mb=100)
+    (inventory,) = (
+        one for one in tracker.report().inventories if one.resource_class == "MEMORY_MB"
+    )
+    assert (inventory.total, inventory.reserved, inventory.capacity) == (100, 100, 0)

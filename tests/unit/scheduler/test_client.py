@@ -71,6 +71,23 @@ def test_the_first_reports_come_at_growing_intervals(reporter, scheduler):
     assert sent == [0, 1, 3, 7, 15]
 
 
+def test_a_report_that_would_be_refused_is_logged_once_and_tried_again(scheduler, caplog):
+    answers = [exception.Invalid("vcpus is wrong")] * 2
+
+    def report():
+        if answers:
+            raise answers.pop()
+        return a_report()
+
+    reporter = Reporter(scheduler, report=report, interval=30)
+    with caplog.at_level("INFO"):
+        assert [reporter.tick(second) for second in range(3)] == [False, False, True]
+    assert caplog.messages == [
+        "cannot report this host, will retry: vcpus is wrong",
+        "this host is reported again",
+    ]
+
+
 def test_a_change_is_reported_at_the_next_tick(reporter):
     reporter.tick(0)
     reporter.changed()
