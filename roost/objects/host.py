@@ -38,7 +38,8 @@ class HostReport(base.RoostObject):
     logged-in users. ``stale_collectors`` are those that do not answer any more, so that what they
     found may have changed: each with the time of its last answer (empty: there was none).
     Schedulers set ``instances_used``, the number of instances with claims, and ``generation``,
-    which grows with every change of the description and of claims.
+    which grows with every change of the description and of claims; and ``unreadable``, where they
+    cannot read what they have stored of the host, so that it gets nothing: why. None: they can.
     """
 
     # 1.1: load_average, users
@@ -46,7 +47,8 @@ class HostReport(base.RoostObject):
     # 1.3: generation
     # 1.4: providers
     # 1.5: stale_collectors
-    VERSION = "1.5"
+    # 1.6: unreadable
+    VERSION = "1.6"
     fields = {
         "host": fields.StringField(),
         "node": fields.StringField(),
@@ -64,6 +66,7 @@ class HostReport(base.RoostObject):
         "load_average": base.ListOfFloatsField(default=[]),
         "users": fields.IntegerField(default=0),
         "stale_collectors": fields.DictOfStringsField(default={}),
+        "unreadable": fields.StringField(nullable=True, default=base.NOTHING),
         "host_ip": fields.StringField(nullable=True, default=base.NOTHING),
         "architectures": fields.ListOfStringsField(default=[]),
         "capabilities": fields.DictOfStringsField(default={}),

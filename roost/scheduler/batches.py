@@ -142,8 +142,15 @@ class Batches:
     def carry_out(self, orders: Sequence[ClaimRequest]) -> list[ClaimRequest]:
         """Carry out a batch; return the orders to repeat, which have changed nothing."""
         now, later = _one_per_instance(_readable(orders))
-        self.counts["transactions"] += 1
         self.counts["orders"] += len(now)
+        return [*_without_hopeless(self._carry_out(now)), *later]
+
+    def _carry_out(self, now: Sequence[ClaimRequest]) -> list[ClaimRequest]:
+        """Carry out orders in one transaction; return those to repeat.
+
+        After an unexpected error, each is carried out alone: it may be the error of one of them.
+        """
+        self.counts["transactions"] += 1
         again: list[ClaimRequest] = []
         try:
             with self._deciding:
@@ -153,11 +160,14 @@ class Batches:
             self.counts["raced"] += 1
             again = [order for order in now if not order.done]
         except Exception as error:  # noqa: BLE001 - the waiting threads raise it
+            left = [order for order in now if not order.done]
+            if len(left) > 1 and not isinstance(error, exception.RoostError):
+                return [each for order in left for each in self._carry_out([order])]
             _fail(now, error)
         if again:
             self.counts["redone"] += len(again)
             self._table.forget_look()
-        return [*_without_hopeless(again), *later]
+        return again
 
     def learn(self, changes: HostChanges) -> None:
         """Apply what others have committed to the hosts in memory; read what only the rows have."""

@@ -195,7 +195,9 @@ class ClaimTransaction:
         row = self.table.row(claim.host_id)
         if row is None:
             return
-        held = HeldTopology.from_json(claim.details) if claim.details else None
+        held = None
+        if claim.details and self.hosts.topology[row] is not None:
+            held = HeldTopology.from_json(claim.details)
         self.hosts.take(row, claim.allocations, held, sign=sign)
 
     def _count(self, change: ClaimChange, sign: int) -> None:

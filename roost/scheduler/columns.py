@@ -6,6 +6,7 @@ fast as one of integers.
 
 import dataclasses
 import functools
+import itertools
 import json
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from roost.hardware.providers import FreeProvider
 from roost.objects import Aggregate
 from roost.objects.allocations import Allocations, Amounts
+from roost.objects.bounds import MOST, is_amount
 from roost.scheduler.inventory import HostInventory
 from roost.scheduler.topology import HeldTopology, HostTopology
 
@@ -91,9 +93,12 @@ class Profile:
     @classmethod
     @functools.lru_cache(maxsize=1024)
     def parse(cls, text: str) -> "Profile":
-        """Read a profile as the database has it."""
+        """Read a profile as the database has it.
+
+        :raises Exception: when it cannot be read, or not compared with others
+        """
         values = json.loads(text)
-        return cls(
+        found = cls(
             hypervisor_type=values.get("hypervisor_type", ""),
             hypervisor_version=values.get("hypervisor_version", 0),
             architectures=frozenset(values.get("architectures", ())),
@@ -101,6 +106,13 @@ class Profile:
             traits=frozenset(values.get("traits", ())),
             labels=frozenset(values.get("labels", ())),
         )
+        texts = (found.architectures, found.traits, found.labels, found.capabilities.values())
+        for each in itertools.chain([found.hypervisor_type], *texts):
+            if not isinstance(each, str):
+                raise TypeError(f"{each!r} is no text")
+        if not is_amount(found.hypervisor_version):
+            raise ValueError(f"hypervisor_version is no number from 0 to {MOST}")
+        return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,7 +201,8 @@ class Columns:
     ``capacity`` and ``used`` have a line per resource class that any host has, in the order of
     their codes, without the parts of hosts; ``instances`` is the number of claims. Names are stored
     as codes: use :meth:`having` and :meth:`name`. Values that many hosts share are evaluated once
-    for each kind of host: :meth:`by_profile`, :meth:`by_inventory`, :meth:`by_membership`.
+    for each kind of host: :meth:`by_profile`, :meth:`by_inventory`, :meth:`by_membership`. A host
+    that is not ``readable`` has nothing: what is stored of it cannot be read.
     """
 
     shared: Shared
@@ -202,6 +215,7 @@ class Columns:
     inventory: Codes
     membership: Codes
     enabled: Mask
+    readable: Mask
     up: Mask
     capacity: Ints
     used: Ints

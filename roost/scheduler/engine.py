@@ -110,13 +110,21 @@ class Engine:
         The instances' resources are taken from ``hosts`` (see :func:`undo`).
         """
         search = self.search(request, hosts)
+        try:
+            return self._decide(request, hosts, search)
+        except BaseException:
+            search.undo()
+            raise
+
+    def _decide(self, request: Request, hosts: HostColumns, search: "Search") -> Decision:
         chosen: list[Placement] = []
         for row in request.placed:
             placement = search.take_best() if row is None else Placement(row)
             if placement is None:
                 verdicts = self.judge(request, hosts, barred=search.barred)
+                fitting = len(search.taken)
                 search.undo()
-                return Decision([], [], verdicts, fitting=len(search.taken))
+                return Decision([], [], verdicts, fitting=fitting)
             chosen.append(placement)
         return Decision(chosen, search.alternates(chosen), fitting=len(search.taken))
 
@@ -278,8 +286,9 @@ class Search:
         ]
 
     def undo(self) -> None:
-        """Release all resources that were taken."""
-        undo(self._request, self._hosts, self.taken)
+        """Release all resources that were taken; may be repeated."""
+        taken, self.taken = self.taken, []
+        undo(self._request, self._hosts, taken)
 
     def _best_of_cell(self, cell: int) -> list[int]:
         """Return the best rows of a cell, one more than the wanted alternates."""

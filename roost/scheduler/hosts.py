@@ -3,6 +3,7 @@
 A ``ChangeLog`` records changed rows, so that cached results are updated only for these.
 """
 
+import dataclasses
 import functools
 import json
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,8 @@ import numpy.typing as npt
 from roost.db.scheduler.hosts import HostRow, Usage
 from roost.objects import NUMACell, PciPool
 from roost.objects.allocations import Allocations
+from roost.objects.bounds import is_amount
+from roost.objects.inventory import LARGEST
 from roost.scheduler.columns import (
     NO_AMOUNTS,
     NOWHERE,
@@ -23,6 +26,7 @@ from roost.scheduler.columns import (
     Ints,
     Mask,
     Membership,
+    Profile,
     Rows,
     Shared,
     SomeHosts,
@@ -80,12 +84,13 @@ class ChangeLog:
         return self._used[position.used :], self._described[position.described :]
 
 
+_WORDS: Final = 200  # characters of a reason
 _SPARE: Final = 100  # unused codes that are tolerated
 _PLAIN: Final = (
     "ids", "generation", "described", "host", "node", "cell", "reported_zone", "zone", "profile",
-    "inventory", "membership", "enabled", "told_down", "up", "reported_at", "capacity", "used",
-    "instances", "io_operations", "failed_builds", "host_ip", "metrics", "topology", "has_pci",
-    "has_parts",
+    "inventory", "membership", "enabled", "readable", "problem", "told_down", "up", "reported_at",
+    "capacity", "used", "instances", "io_operations", "failed_builds", "host_ip", "metrics",
+    "topology", "has_pci", "has_parts",
 )  # fmt: skip
 
 
@@ -93,13 +98,14 @@ class HostColumns(Columns):
     """All known hosts. Changes of their usage are recorded in the ``journal``.
 
     ``generation`` and ``described`` are those of the rows in the database; ``reported_at`` is in
-    seconds since the epoch.
+    seconds since the epoch; ``problem`` is why a row cannot be read, or None.
     """
 
     generation: Ints
     described: Ints
     reported_zone: Codes
     told_down: Mask
+    problem: npt.NDArray[np.object_]
     reported_at: Floats
 
     def __init__(self, rows: Sequence[HostRow] = (), *, shared: Shared | None = None) -> None:
@@ -111,17 +117,26 @@ class HostColumns(Columns):
     def take(
         self, row: int, allocations: Allocations, held: HeldTopology | None = None, *, sign: int = 1
     ) -> None:
-        super().take(row, allocations, held, sign=sign)
+        if self.readable[row]:
+            super().take(row, allocations, held, sign=sign)
         self.journal.used(row)
 
     def use(self, row: int, usage: Usage) -> None:
-        """Set the usage of a host without topology, as the database has it."""
+        """Set the usage of a host without topology, as the database has it.
+
+        :raises Exception: when it cannot be counted; the generation is as before then, and the host
+            must be read again
+        """
         self.used[:, row] = 0
         self._add(self.used, row, usage.used.get("", NO_AMOUNTS))
         self.instances[row] = usage.instances
         self.generation[row] = usage.generation
         self.reported_at[row] = usage.reported_at
         self.journal.used(row)
+
+    def is_plain(self, row: int) -> bool:
+        """Return whether a host's usage is all that its claims change in memory."""
+        return self.topology[row] is None and bool(self.readable[row])
 
     def some(self, rows: Rows) -> "SomeHosts":
         """Return a view of some rows, as they are now."""
@@ -172,6 +187,11 @@ class HostColumns(Columns):
         self._largest = None
         self.journal.described(at.tolist())
 
+    def clear(self, at: int, row: HostRow, problem: str) -> None:
+        """Leave nothing of a host that cannot be read."""
+        self.overwrite(np.array([at], dtype=np.intp), [_without_contents(row)])
+        self.problem[at], self.readable[at] = problem, False
+
     def rescale(self) -> None:
         """Drop the cached greatest capacities."""
         self._largest = None
@@ -193,7 +213,11 @@ class HostColumns(Columns):
         self.rescale()
         self.journal.restart()
 
-    def _read(self, rows: Sequence[HostRow]) -> None:
+    def _read(self, stored: Sequence[HostRow]) -> None:
+        parsed = [_parsed(row) for row in stored]
+        rows = [each.row for each in parsed]
+        self.problem = _things([each.problem for each in parsed])
+        self.readable = np.array([each.problem is None for each in parsed], dtype=np.bool_)
         names, count = self.shared.names, len(rows)
         self.ids = _ints([row.id for row in rows])
         self.generation = _ints([row.generation for row in rows])
@@ -210,7 +234,7 @@ class HostColumns(Columns):
         self.told_down = np.array([row.told_down for row in rows], dtype=np.bool_)
         self.up = ~self.told_down
         self.reported_at = np.array([row.reported_at for row in rows], dtype=np.float64)
-        inventories = [HostInventory.parse(row.inventories) for row in rows]
+        inventories = [each.inventory for each in parsed]
         self.inventory = self.shared.inventories.codes(inventories)
         for name in dict.fromkeys(name for each in inventories for name in each.classes):
             self.shared.classes.learn(name)
@@ -222,8 +246,8 @@ class HostColumns(Columns):
         self.io_operations = _ints([row.io_operations for row in rows])
         self.failed_builds = _ints([row.failed_builds for row in rows])
         self.host_ip = _things([row.host_ip for row in rows])
-        self.metrics = _things([json.loads(row.metrics) if row.metrics else None for row in rows])
-        self.topology = _things(list(map(_topology, rows, inventories)))
+        self.metrics = _things([each.metrics for each in parsed])
+        self.topology = _things([each.topology for each in parsed])
         self.has_pci = np.array(
             [each is not None and each.has_pci for each in self.topology], dtype=np.bool_
         )
@@ -244,6 +268,66 @@ class HostColumns(Columns):
             room = np.zeros((more, len(self)), dtype=np.int64)
             self.capacity = np.concatenate((self.capacity, room))
             self.used = np.concatenate((self.used, room))
+
+
+class _Parsed(NamedTuple):
+    """A row, and what its JSON says."""
+
+    row: HostRow
+    inventory: HostInventory
+    topology: HostTopology | None
+    metrics: Mapping[str, float] | None
+    problem: str | None = None
+
+    @classmethod
+    def of(cls, row: HostRow) -> "_Parsed":
+        """Parse a row.
+
+        :raises Exception: when it cannot be read, or not compared with others
+        """
+        Profile.parse(row.profile)
+        metrics = json.loads(row.metrics) if row.metrics else {}
+        if not (is_amount(row.io_operations) and is_amount(row.failed_builds)):
+            raise ValueError("io_operations or failed_builds is no amount")
+        for amounts in row.used.values():
+            for name, amount in amounts.items():
+                if not -LARGEST <= amount <= LARGEST:
+                    raise ValueError(f"{name}: more is used than can be counted")
+        inventory = HostInventory.parse(row.inventories)
+        measured = {name: float(value) for name, value in metrics.items()}
+        return cls(row, inventory, _topology(row, inventory), measured or None)
+
+
+def problem_of(row: HostRow) -> str | None:
+    """Return why a row cannot be read; None: it can."""
+    return _parsed(row).problem
+
+
+def words(error: Exception) -> str:
+    """Return why something stored cannot be read."""
+    return str(error)[:_WORDS] or type(error).__name__
+
+
+def _parsed(row: HostRow) -> _Parsed:
+    """Parse a row; the host of one that cannot be read has nothing."""
+    try:
+        return _Parsed.of(row)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other hosts can be read
+        return _Parsed.of(_without_contents(row))._replace(problem=words(error))
+
+
+def _without_contents(row: HostRow) -> HostRow:
+    """Return a row as of a host that has nothing, and on which nothing is."""
+    return dataclasses.replace(
+        row,
+        used={},
+        io_operations=0,
+        failed_builds=0,
+        profile="{}",
+        inventories="[]",
+        topology=None,
+        metrics=None,
+    )
 
 
 def _topology(row: HostRow, inventory: HostInventory) -> HostTopology | None:

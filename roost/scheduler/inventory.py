@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from roost.hardware.providers import FreeProvider, Stock
+from roost.objects.bounds import is_number
+from roost.objects.inventory import LARGEST, capacity, orphans_among
 
 
 class ClassInventory(NamedTuple):
@@ -23,16 +25,27 @@ class ClassInventory(NamedTuple):
 
     @classmethod
     def of(cls, stored: Sequence[Any]) -> Self:
-        """Make it of the values in a row."""
+        """Make it of the values in a row.
+
+        :raises ValueError: when they cannot be counted
+        """
         total, reserved, least, most, step, ratio = stored
+        if not all(map(_is_countable, stored[:-1])) or step < 1:
+            raise ValueError(f"such amounts cannot be counted: {stored[:-1]}")
+        if not (is_number(ratio) and ratio > 0):
+            raise ValueError(f"{ratio} is no allocation ratio")
         return cls(max(0, total - reserved), ratio, least, most, step)
 
     @property
     def capacity(self) -> int:
-        return int(self.net * self.ratio)
+        return capacity(self.net, self.ratio)
 
     def stock(self, free: int) -> Stock:
         return Stock(free, self.least, self.most, self.step)
+
+
+def _is_countable(amount: Any) -> bool:
+    return isinstance(amount, int) and 0 <= amount <= LARGEST
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +62,10 @@ class HostInventory:
     @classmethod
     @functools.lru_cache(maxsize=1024)
     def parse(cls, text: str) -> "HostInventory":
-        """Read what :mod:`roost.db.scheduler.reports` has written."""
+        """Read what :mod:`roost.db.scheduler.reports` has written.
+
+        :raises Exception: when it cannot be read, or not compared with others
+        """
         found = [
             (name, parent, traits, {each: ClassInventory.of(of) for each, of in classes.items()})
             for name, parent, _, traits, classes in json.loads(text)
@@ -64,6 +80,8 @@ class HostInventory:
             for name, parent, traits, classes in found
             if name
         ]
+        if len({each.name for each in parts}) < len(parts) or orphans_among(parts):
+            raise ValueError("two parts have one name, or the parent of one is not known")
         own = next((classes for name, _, _, classes in found if not name), {})
         return cls(text, own, tuple(parts))
 

@@ -30,6 +30,8 @@ from roost.objects import (
     Selection,
     ServerGroup,
     SnapshotRange,
+    bounds,
+    report_check,
 )
 from roost.objects.base import check_is_past
 from roost.objects.host_changes import CLAIMS, DESCRIPTION, LIVENESS
@@ -39,6 +41,7 @@ from roost.scheduler.changes import HostChanges, Peers
 from roost.scheduler.claims import Claims
 from roost.scheduler.drivers import Driver
 from roost.scheduler.explain import DryRuns
+from roost.scheduler.hosts import problem_of
 from roost.scheduler.liveness import LivenessTimeouts, ReceiveWindow
 from roost.scheduler.reports import Reports
 from roost.scheduler.table import HostTable
@@ -205,6 +208,8 @@ class SchedulerManager:
     def explain(
         self, context: RequestContext, *, request_spec: ResourceRequest, instances: int = 1
     ) -> Explanation:
+        if not 1 <= instances <= bounds.ITEMS:
+            raise exception.Invalid(f"The number of instances is from 1 to {bounds.ITEMS}.")
         return self._dry_runs.explain(request_spec, instances=instances)
 
     def update_resource_stats(self, context: RequestContext, *, report: HostReport) -> None:
@@ -248,6 +253,9 @@ class SchedulerManager:
         holdings: dict[str, dict[str, dict[str, int]]],
         places: list[InstancePlace] | None = None,
     ) -> list[str]:
+        wrong = report_check.wrong_holdings(holdings, places or ())
+        if wrong is not None:
+            raise exception.Invalid(f"The claims are refused: {wrong}.")
         with self._database.read() as session:
             host_id = host_rows.find_id(session, host, node)
         if host_id is None:
@@ -325,6 +333,7 @@ class SchedulerManager:
                 host=host,
                 node=node,
                 is_up=lambda row: self._is_up(row, reported),
+                problem_of=problem_of,
             )
 
     def changes_since(

@@ -19,7 +19,7 @@ from roost.db.engine import Session
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import reports as report_rows
 from roost.db.scheduler.claims import CONFIRMED, RESERVED, Claim
-from roost.objects import HostReport
+from roost.objects import HostReport, report_check
 from roost.objects.allocations import Allocations
 from roost.objects.base import check_is_past
 from roost.objects.host_changes import DESCRIPTION
@@ -69,8 +69,10 @@ class Reports:
 
         :param cell_uuid: the cell to which the host is confined; None: it may change its cell
         :raises roost.exception.Forbidden: when another cell has a host of that name
-        :raises roost.exception.Invalid: when its ``enabled_version`` is in the future
+        :raises roost.exception.Invalid: when its ``enabled_version`` is in the future, or others
+            could not read what it says
         """
+        report_check.check(report)
         check_is_past(report.enabled_version, self._clock())
         drift = db_engine.retried(self._store)(report, cell_uuid)
         if drift is None:

@@ -9,7 +9,7 @@ from roost.hardware import resource_groups
 from roost.hardware.resource_groups import ResourceGroups
 from roost.objects import Flavor, ImageMeta, RequestSpec, ResourceRequest
 from roost.objects.allocations import Allocations, Amounts, of_host, total
-from roost.objects.inventory import HOST_CLASSES
+from roost.objects.inventory import HOST_CLASSES, LARGEST
 from roost.objects.topology import sizes_of
 
 _HINTS: Final = ("same_host", "different_host")
@@ -45,15 +45,12 @@ class Request:
         rows_of: Mapping[str, Sequence[int]] | None = None,
     ) -> Self:
         counts = {} if group_counts is None else group_counts
-        return cls(
-            spec,
-            asked_by(spec),
-            grouped(spec),
-            placed,
-            alternates,
-            counts,
-            rows_of or {},
-        )
+        asked, resources = asked_by(spec), grouped(spec)
+        if resources:
+            _check_amounts(dict(resources.own.amounts))
+            for group in resources.groups:
+                _check_amounts(dict(group.amounts))
+        return cls(spec, asked, resources, placed, alternates, counts, rows_of or {})
 
     @property
     def unplaced(self) -> int:
@@ -113,15 +110,23 @@ class Request:
 def asked_by(spec: ResourceRequest) -> Amounts:
     """Return the amounts that one instance takes of the classes that each host counts.
 
-    :raises roost.exception.Invalid: when the request has a negative amount
+    :raises roost.exception.Invalid: when the request has a negative amount, or one that is beyond
+        :data:`roost.objects.inventory.LARGEST`
     """
-    if min(spec.resources.values(), default=0) < 0:
-        raise exception.Invalid(f"resources must not be negative: {spec.resources}")
+    _check_amounts(spec.resources)
     named = {name: spec.resources[name] for name in HOST_CLASSES if name in spec.resources}
     if not isinstance(spec, RequestSpec):
         return named
     sizes = sizes_of(spec.flavor, spec.image, spec.numa_topology)
-    return total([sizes, named]) if named else sizes
+    asked = total([sizes, named]) if named else sizes
+    _check_amounts(asked, least=-LARGEST)
+    return asked
+
+
+def _check_amounts(amounts: Amounts, *, least: int = 0) -> None:
+    values = amounts.values()
+    if values and not (least <= min(values) and max(values) <= LARGEST):
+        raise exception.Invalid(f"Resources must be from 0 to {LARGEST}, not {dict(amounts)}.")
 
 
 def grouped(spec: ResourceRequest) -> ResourceGroups:

@@ -5,6 +5,7 @@ members of each server group by host (``Members``).
 """
 
 import datetime
+import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -20,19 +21,21 @@ from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import hosts as host_rows
 from roost.db.scheduler import server_groups as group_rows
 from roost.db.scheduler.claims import Claim
-from roost.db.scheduler.hosts import LOOK_BACK, Usage
+from roost.db.scheduler.hosts import LOOK_BACK, HostRow, Usage
 from roost.objects import Aggregate
+from roost.objects.inventory import capacity
 from roost.scheduler.changes import HostChanges
 from roost.scheduler.columns import Membership, Rows
-from roost.scheduler.hosts import HostColumns
+from roost.scheduler.hosts import HostColumns, words
 from roost.scheduler.liveness import (
     AlwaysReceiving,
     LivenessTimeouts,
     ReceiveHorizon,
     ReceiveWindow,
 )
-from roost.scheduler.topology import HeldTopology, HostTopology
+from roost.scheduler.topology import HeldTopology
 
+LOG = logging.getLogger(__name__)
 ByHost = Mapping[str, Sequence[Aggregate]]
 _ZONE: Final = "availability_zone"
 _RATIOS: Final = {
@@ -76,7 +79,7 @@ def _join(hosts: HostColumns, row: int, membership: Membership) -> None:
     for resource_class, name in _RATIOS.items():
         ratio = membership.smallest(name)
         if ratio is not None and resource_class in has:
-            hosts.capacity_of(resource_class)[row] = int(has[resource_class].net * ratio)
+            hosts.capacity_of(resource_class)[row] = capacity(has[resource_class].net, ratio)
 
 
 _CACHED: Final = 10_000  # groups
@@ -174,6 +177,7 @@ class HostTable:
         self._clock = clock
         self._now = now
         self._rows: dict[int, int] = {}
+        self._problems: dict[int, str] = {}  # of hosts that cannot be read
         self._looked_at: float | None = None
         self._looked_whole_at: float | None = None
         self._judged_at = 0.0
@@ -254,8 +258,7 @@ class HostTable:
             elif hosts.generation[row] < usage.generation:
                 reported_at = float(hosts.reported_at[row])
                 used.append((row, usage._replace(reported_at=reported_at)))
-        for row, usage in used:
-            hosts.use(row, usage)
+        stale.update(usage.id for row, usage in used if not self._use(row, usage))
         self._hear(changes)
         self._drop(changes.removed)
         self.mark(stale)
@@ -280,7 +283,15 @@ class HostTable:
         hosts = self.hosts
         if usage.generation <= hosts.generation[row]:
             return False
-        return usage.described != hosts.described[row] or hosts.topology[row] is not None
+        return usage.described != hosts.described[row] or not hosts.is_plain(row)
+
+    def _use(self, row: int, usage: Usage) -> bool:
+        """Set the usage of a host; return whether it can be counted: else it must be read again."""
+        try:
+            self.hosts.use(row, usage)
+        except Exception:  # noqa: BLE001 - to read the host again names what is wrong
+            return False
+        return True
 
     def look(self, session: Session) -> None:
         """Read the hosts that changed since the last update."""
@@ -308,9 +319,7 @@ class HostTable:
                 described.append(usage.id)
             elif hosts.generation[row] == usage.generation:
                 hosts.reported_at[row] = usage.reported_at
-            elif hosts.topology[row] is None:
-                hosts.use(row, usage)
-            else:
+            elif not (hosts.is_plain(row) and self._use(row, usage)):
                 described.append(usage.id)
         self._read(session, described)
 
@@ -356,16 +365,38 @@ class HostTable:
             self.hosts.add(new)
             self._number_rows()
         rows = [self._rows[row.id] for row in found]
-        self._hold(session, rows)
+        self._hold(session, found)
         enrol(self.hosts, np.array(rows, dtype=np.intp), self._aggregates)
+        self._note_problems(rows)
 
-    def _hold(self, session: Session, rows: Sequence[int]) -> None:
+    def _hold(self, session: Session, found: Sequence[HostRow]) -> None:
         """Subtract the NUMA cells and devices of claims from those of the hosts."""
-        hosts = self.hosts
-        exact = {int(hosts.ids[row]): row for row in rows if hosts.is_exact(row)}
+        hosts, rows = self.hosts, {row.id: row for row in found}
+        exact = {host_id for host_id in rows if hosts.is_exact(self._rows[host_id])}
         for host_id, details in claim_rows.details_on(session, exact) if exact else ():
-            topology: HostTopology = hosts.topology[exact[host_id]]
-            hosts.topology[exact[host_id]] = topology.taking(HeldTopology.from_json(details))
+            at = self._rows[host_id]
+            if hosts.readable[at]:
+                try:
+                    held = HeldTopology.from_json(details)
+                    hosts.topology[at] = hosts.topology[at].taking(held)
+                except Exception as error:  # noqa: BLE001 - it is no matter of other hosts
+                    hosts.clear(at, rows[host_id], words(error))
+
+    def _note_problems(self, rows: Iterable[int]) -> None:
+        """Log which hosts can be read no more, or again."""
+        hosts = self.hosts
+        for row in rows:
+            host_id, problem = int(hosts.ids[row]), hosts.problem[row]
+            if problem == self._problems.get(host_id):
+                continue
+            named = hosts.name("host", row), hosts.name("node", row)
+            if problem is None:
+                del self._problems[host_id]
+                LOG.info("what is stored of the host %s, node %s, can be read again", *named)
+            else:
+                self._problems[host_id] = problem
+                LOG.warning("what is stored of the host %s, node %s, cannot be read, so it gets"
+                            " nothing: %s", *named, problem)  # fmt: skip
 
     def _number_rows(self) -> None:
         self._rows = {host_id: row for row, host_id in enumerate(self.hosts.ids.tolist())}

@@ -5,10 +5,14 @@ import types
 
 import pytest
 import requests
+import sqlalchemy as sa
 from click.testing import CliRunner
 
 from roost.cmd.manage.cli import roost_manage
+from roost.db.engine import Database
+from roost.db.scheduler import hosts, models
 from tests.functional.embedded import embedded_cloud
+from tests.stories.cloud import wait_until
 
 HOST = "OS-EXT-SRV-ATTR:host"
 
@@ -101,6 +105,31 @@ def test_hosts_and_claims_are_as_they_are(cloud, manage):
     assert hosts[server[HOST]]["memory_mb_used"] == 512
     (claim,) = manage("placement", "claims", "--host", server[HOST], "--json").json
     assert (claim["instance_uuid"], claim["host"]) == (server["id"], server[HOST])
+
+
+def test_a_host_that_cannot_be_read_is_named_until_its_next_news_and_others_get_servers(
+    cloud, manage
+):
+    bad, *others = cloud.plan.all_hosts
+    database, table = Database(cloud.plan.database_url("scheduler"), connections=1), models.hosts
+
+    def store(**values):
+        touched = hosts.touched(described=True)
+        change = sa.update(table).where(table.c.host == bad).values(**values, **touched)
+        database.write(lambda session: session.execute(change))
+
+    def unreadable():
+        found = manage("placement", "hosts", "--json").json
+        return [row["host"] for row in found if row["unreadable"]]
+
+    store(profile="[]")
+    assert f"{bad}: what is stored of it cannot be read: " in manage("placement", "hosts").err
+    assert unreadable() == [bad]
+    servers = cloud.wait(cloud.boot(count=2), "ACTIVE")
+    assert {server[HOST] for server in servers} <= set(others)
+    store(description_digest="")
+    wait_until(lambda: unreadable() == [], "a report that is stored anew")
+    database.close()
 
 
 def test_hosts_may_be_wanted_by_labels(cloud, manage):

@@ -8,7 +8,7 @@ import click
 
 from roost.cmd.manage.arguments import host_and_node
 from roost.cmd.manage.deployment import Deployment, pass_deployment
-from roost.cmd.manage.output import json_option, show_rows
+from roost.cmd.manage.output import json_option, show_rows, warn
 from roost.context import admin_context
 from roost.db.api import aggregates
 from roost.objects import HostReport
@@ -28,6 +28,7 @@ _HOSTS_JSON: Final = (
     "io_operations",
     "failed_builds",
     "reported_at",
+    "unreadable",
 )
 _CLAIMS_TABLE: Final = ("instance", "host", "state", "since", "resources", "project", "group")
 _CLAIMS_JSON: Final = (
@@ -50,12 +51,16 @@ def hosts(deployment: Deployment, *, as_json: bool) -> None:
     """List the hosts that the schedulers know: whether they get servers, and the claimed amounts.
 
     The total of a resource is that of the host: less the reserved amount, times the host's
-    allocation ratio. An aggregate may set another ratio.
+    allocation ratio. An aggregate may set another ratio. A warning names each host of which the
+    schedulers cannot read what they have stored: it gets no servers until that is mended.
     """
     found = deployment.answering_scheduler.all_hosts(admin_context())
     zones = deployment.api_database.query(aggregates.zones)
     cells = {cell.uuid: cell.name for cell in deployment.cells.all()}
     rows = [_host_row(report, zones, cells) for report in found]
+    for row in rows:
+        if row["unreadable"]:
+            warn(f"{row['host']}: what is stored of it cannot be read: {row['unreadable']}")
     if as_json:
         show_rows(rows, _HOSTS_JSON, as_json=True)
     else:
@@ -92,6 +97,7 @@ def _host_row(
         "io_operations": report.io_operations,
         "failed_builds": report.failed_builds,
         "reported_at": report.reported_at,
+        "unreadable": report.unreadable,
     }
     for name, resource_class in _ALL.items():
         row[f"{name}_total"] = max(0, report.amount(resource_class, "capacity"))

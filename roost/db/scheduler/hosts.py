@@ -190,6 +190,11 @@ _READ = (
 )
 
 
+def as_row(row: sa.RowMapping) -> HostRow:
+    """Return what decisions need of a row with all columns."""
+    return _as_row([*(row[name] for name in _ROW), row["instances_used"], row["used"]])
+
+
 def _as_row(row: Sequence[Any]) -> HostRow:
     *values, instances, used = row
     named = dict(zip(_ROW, values, strict=True))

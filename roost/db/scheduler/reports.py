@@ -12,9 +12,9 @@ from roost import exception
 from roost.db import clock
 from roost.db.engine import Session
 from roost.db.insert import insert_once
-from roost.db.scheduler import models
+from roost.db.scheduler import hosts, models
 from roost.db.scheduler.cells import VERSION_HOLDS
-from roost.db.scheduler.hosts import touched
+from roost.db.scheduler.hosts import HostRow, touched
 from roost.db.scheduler.ranges import check_limit
 from roost.db.types import as_json, database_now
 from roost.objects import HostReport, NUMACell, PciPool, ResourceInventory, ResourceProvider
@@ -25,6 +25,7 @@ _HOSTS = models.hosts
 _PLAIN = (
     "host", "node", "cell_uuid", "availability_zone", "io_operations", "failed_builds", "host_ip",
 )  # fmt: skip
+_NAMES = ("host", "node", "cell_uuid", "availability_zone", "host_ip")
 _IN_COMMON = (
     "hypervisor_type", "hypervisor_version",
     "architectures", "capabilities", "traits", "labels",
@@ -39,6 +40,7 @@ _NO_NEWS = (
     "enabled",
     "enabled_version",
     "instances_used",
+    "unreadable",
     *_LOAD,
 )
 # of an inventory, in the order in which rows have them
@@ -130,6 +132,7 @@ def list_page(
     host: str | None = None,
     node: str | None = None,
     is_up: Callable[[sa.RowMapping], bool],
+    problem_of: Callable[[HostRow], str | None],
 ) -> list[HostReport]:
     """Return nodes after the host ``marker`` in order of host and node; usage is that of claims.
 
@@ -137,6 +140,7 @@ def list_page(
     A page never ends between two nodes of one host, so it may be longer than ``limit``.
 
     :param is_up: decides by cell_uuid, told_down and reported_at of a row
+    :param problem_of: returns why schedulers cannot read a row, or None
     """
     check_limit(limit)
     statement = sa.select(_HOSTS).order_by(_HOSTS.c.host, _HOSTS.c.node)
@@ -152,7 +156,7 @@ def list_page(
         last = rows[-1]
         same = (_HOSTS.c.host == last["host"], _HOSTS.c.node > last["node"])
         rows = [*rows, *session.execute(statement.where(*same)).mappings()]
-    return [_as_report(row, up=is_up(row)) for row in rows]
+    return [_shown(row, up=is_up(row), problem_of=problem_of) for row in rows]
 
 
 READER_KEPT: Final = datetime.timedelta(minutes=5)
@@ -274,6 +278,29 @@ def _json(value: Any) -> str:
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(_json(value).encode()).hexdigest()
+
+
+def _shown(
+    row: sa.RowMapping, *, up: bool, problem_of: Callable[[HostRow], str | None]
+) -> HostReport:
+    """Return a host; of one that cannot be read its names, and why."""
+    problem = problem_of(hosts.as_row(row))
+    if problem is None:
+        try:
+            return _as_report(row, up=up)
+        except Exception as error:  # noqa: BLE001 - the others are listed
+            problem = f"{type(error).__name__}: {error}"
+    return HostReport.of(
+        up=up,
+        enabled=row["enabled"],
+        generation=row["generation"],
+        reported_at=row["reported_at"],
+        hypervisor_type="",
+        hypervisor_version=0,
+        instances_used=row["instances_used"],
+        unreadable=problem,
+        **{name: row[name] for name in _NAMES},
+    )
 
 
 def _as_report(row: sa.RowMapping, *, up: bool) -> HostReport:

@@ -13,7 +13,7 @@ from roost.scheduler.weighers.metrics import ratios_of
 
 
 class EnabledFilter(RequirementsFilter):
-    """Refuses hosts that are disabled or down."""
+    """Refuses hosts that are disabled or down, or of which nothing is known."""
 
     name = "enabled"
 
@@ -21,7 +21,11 @@ class EnabledFilter(RequirementsFilter):
         return None
 
     def refuse(self, request: Request, hosts: Columns) -> list[Refusal]:
-        return [Refusal("disabled", ~hosts.enabled), Refusal("down", ~hosts.up)]
+        return [
+            Refusal("disabled", ~hosts.enabled),
+            Refusal("down", ~hosts.up),
+            Refusal("what is stored of it cannot be read", ~hosts.readable),
+        ]
 
 
 class _LoadFilter(Filter):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, Self
 
 from roost.objects import NUMACell
+from roost.objects.bounds import CPUS
 
 ORDINARY: Final = 0  # the page size of memory without huge pages
 _ORDINARY_NAMES: Final = (None, "small", "4")
@@ -54,6 +55,8 @@ class FreeCell(NamedTuple):
     def of(cls, cell: NUMACell) -> Self:
         """Return a cell with everything free."""
         pages = {int(size): count for size, count in cell.page_counts.items()}
+        if min(pages, default=1) < 1:
+            raise ValueError("the size of a page is at least 1 KiB")
         huge = sum(size * count for size, count in pages.items()) // 1024
         return cls(
             id=cell.id,
@@ -137,9 +140,14 @@ def give_back(cell: FreeCell, held: HeldCell, *, threads: str) -> FreeCell:
 
 
 def mask(cpus: Iterable[int]) -> int:
-    """Return the set of these CPUs."""
+    """Return the set of these CPUs.
+
+    :raises ValueError: when one has a number that no CPU has
+    """
     found = 0
     for cpu in cpus:
+        if cpu >= CPUS:
+            raise ValueError(f"CPUs have numbers below {CPUS}")
         found |= 1 << cpu
     return found
 

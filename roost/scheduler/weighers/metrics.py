@@ -11,7 +11,7 @@ from roost.scheduler.columns import Columns, Floats
 from roost.scheduler.request import Request
 from roost.scheduler.weighers import Weigher
 
-_MUCH: Final = 1e12  # in place of infinity
+_MUCH: Final = 1e12  # in place of what is more
 
 
 class MetricsWeigher(Weigher):
@@ -44,7 +44,7 @@ class MetricsWeigher(Weigher):
         for name, ratio in self._ratios.items():
             measured = hosts.metric(name)
             missing |= np.isnan(measured)
-            total += np.nan_to_num(measured, posinf=_MUCH, neginf=-_MUCH) * ratio
+            total += np.clip(np.nan_to_num(measured), -_MUCH, _MUCH) * ratio
         weights: Floats = total / (1 + np.abs(total))
         return np.where(missing, -1.0, weights) if self._required else weights
 

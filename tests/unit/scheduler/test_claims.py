@@ -5,6 +5,7 @@ import pytest
 from roost import exception
 from roost.db.scheduler import claims as claim_rows
 from roost.objects import Retry, TriedHost
+from roost.scheduler.claim_requests import Select
 from tests.builders import CELL1, NOW, a_selection, a_spec, a_uuid, taken
 
 
@@ -79,6 +80,21 @@ def test_a_request_that_nobody_can_read_hurts_only_whoever_sent_it(report, selec
         select(a_uuid(), spec={"no": "object"})
     select(instance)
     assert claims() == {instance: "h1"}
+
+
+def test_a_request_that_the_database_does_not_take_hurts_only_whoever_sent_it(
+    manager, report, claims
+):
+    report("h1")
+    good, bad = a_uuid(), a_uuid()
+    orders = [
+        Select([good], spec=a_spec(), alternates=0),
+        Select([bad], spec=a_spec(project_id="\ud800"), alternates=0),
+        Select([a_uuid()], spec=a_spec(), alternates=0),
+    ]
+    assert manager.batches.carry_out(orders) == []
+    assert [order.error is None for order in orders] == [True, False, True]
+    assert claims().keys() == {orders[0].instance_uuids[0], orders[2].instance_uuids[0]}
 
 
 @pytest.mark.parametrize("unwanted", [{"ignore_hosts": ["h1"]}, {"retry": tried("h1")}])
