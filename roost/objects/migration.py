@@ -66,6 +66,14 @@ class Migration(base.RoostObject):
         """Whether the source is the destination: a resize to another flavor on the same host."""
         return bool(self.source_host == self.dest_host)
 
+    @property
+    def changes_disks(self) -> bool:
+        """Whether the flavors ask for other disks."""
+        sizes = [
+            (one.root_gb, one.ephemeral_gb, one.swap) for one in (self.old_flavor, self.new_flavor)
+        ]
+        return sizes[0] != sizes[1]
+
     def host_at(self, side: str) -> str:
         """Return the host on one side: source or destination."""
         return str(self.source_host if side == _SOURCE else self.dest_host)

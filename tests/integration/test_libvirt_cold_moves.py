@@ -86,7 +86,8 @@ class ColdMove:
         room = self.destination.cold_moves().prepare(self.after)
         self.source.cold_moves().check(self.uuid, room)
         self.source.power_off(self.uuid)
-        return self.source.cold_moves().send(self.uuid, room)
+        reshaped = self.before.flavor.root_gb != self.after.flavor.root_gb
+        return self.source.cold_moves().send(self.uuid, room, reshaped=reshaped)
 
     def arrive(self, offer, *, image=True):
         self.destination.cold_moves().arrive(
@@ -115,9 +116,10 @@ def a_move(hosts, certificates):  # noqa: F811 - a fixture
     """Make moves; what their sources still offer at the end, nobody offers after it."""
     made = []
 
-    def a_move(image_path, *, old=SMALL, new=LARGE, tls=certificates):
+    def a_move(image_path, *, old=SMALL, new=LARGE, tls=certificates, folder=None):
         def driver(settings):
-            return live.LibvirtDriver(live.dataclasses.replace(settings, tls=tls))
+            place = folder or settings.folder
+            return live.LibvirtDriver(live.dataclasses.replace(settings, tls=tls, folder=place))
 
         ends = driver(hosts.settings), driver(hosts._destination)
         made.append(ColdMove(*ends, image_path, a_flavor(**old), a_flavor(**new)))
@@ -177,6 +179,38 @@ def left(driver):
     folder = driver._folders.path
     found = (path for path in folder.rglob("*") if path.is_file())
     return [path for path in found if path.parent.name != "bases" and path.name != "storage"]
+
+
+@pytest.mark.parametrize("new", [SMALL, LARGE])
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_linux_moves_to_a_host_with_the_same_storage_and_back(
+    a_move, linux_image, tmp_path, new, stays
+):
+    tmp_path.chmod(0o755)
+    move = a_move(linux_image, new=new, folder=tmp_path / "both")
+    move.spawn()
+    says(move.source, move.uuid, "guest: boot 1\n")
+    says(move.source, move.uuid, linux_guest.READY)
+    move.arrive(move.send())
+    assert move.copied == []
+    assert disks(move.destination, move.uuid)["root.qcow2"][0] == new["root_gb"] * 1024
+    move.destination.power_on(move.uuid)
+    says(move.destination, move.uuid, "guest: boot 2\n")
+    says(move.destination, move.uuid, f"guest: root disk of {new['root_gb'] * 1024} MiB")
+    goes, remains = move.source, move.destination
+    if not stays:
+        goes, remains = remains, goes
+    goes.cold_moves().discard(move.uuid)
+    goes.destroy(move.uuid)
+    assert remains.describe(move.uuid).power_state == (states.RUNNING if stays else states.SHUTDOWN)
+    if not stays:
+        remains.cold_moves().restore(move.uuid)
+        assert disks(remains, move.uuid)["root.qcow2"] == (1024, True)
+        remains.power_on(move.uuid)
+        says(remains, move.uuid, f"guest: boot {3 if new is SMALL else 2}\n")
+    remains.cold_moves().discard(move.uuid)
+    remains.destroy(move.uuid)
+    assert left(remains) == []
 
 
 def test_a_guest_that_does_not_leave_after_all_runs_where_it_was(a_move, image_path):

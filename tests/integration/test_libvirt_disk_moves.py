@@ -18,9 +18,11 @@ from roost.compute.virt.libvirt import cold_moves, images
 from roost.compute.virt.libvirt.base_images import BaseImages, base_of
 from roost.compute.virt.libvirt.cold_moves import LibvirtColdMoves
 from roost.compute.virt.libvirt.disk_exports import CopySettings, Export, Offers, RemoteFile
+from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.folder import Folders, GuestFolder
 from roost.compute.virt.libvirt.new_disks import NewDisks
 from roost.compute.virt.libvirt.presence import Residents
+from roost.compute.virt.live_migration import Presence
 from roost.objects import BlockDevice, GuestConfig, NetworkInfo
 from roost.objects.instance import SWAP
 from tests.builders import a_context, a_flavor, a_uuid, an_instance
@@ -57,8 +59,8 @@ class PlainDomain:
 def host(tmp_path):
     """Return what moves the guests of a host, by its name."""
 
-    def host(node, images_type="qcow2"):
-        folders = Folders(tmp_path / node, node)
+    def host(node, images_type="qcow2", *, folder=None):
+        folders = Folders(tmp_path / (folder or node), node)
         folders.make()
         used = lambda: {base for disk in folders.disks() if (base := base_of(disk))}  # noqa: E731
         bases = BaseImages(folders.bases, in_use=used, lifetime=3600)
@@ -323,12 +325,92 @@ def test_a_host_with_an_old_plan_of_the_guest_prepares_nothing(host):
         moves.prepare(after)
 
 
-def test_a_guest_moves_to_no_host_with_the_same_storage(host):
-    moves = host("a")
-    before, after = two({}, {})
-    room = moves.prepare(after)
-    with pytest.raises(exception.Unsupported, match="share the storage of guests"):
-        moves.check(before.uuid, room)
+@pytest.fixture
+def shared(host, stopped, monkeypatch):
+    """Return two hosts that share the storage of guests."""
+    definition = parse("<domain><os/></domain>")
+    monkeypatch.setattr(Residents, "on", lambda *_: definition)
+    monkeypatch.setattr(Residents, "presence", lambda *_: Presence.ABSENT)
+    return host("a", "raw", folder="both"), host("b", "raw", folder="both")
+
+
+def sent(source, destination, before, after):
+    """Do what comes before the arrival; return what ``arrive`` gets."""
+    room = destination.prepare(after)
+    source.check(before.uuid, room)
+    changes = before.flavor.root_gb != after.flavor.root_gb
+    offer = source.send(before.uuid, room, reshaped=changes)
+    more = {"offer": offer, "image": lambda: None, "copied": lambda *_: None}
+    return same(before) | more
+
+
+@pytest.mark.parametrize("to", [1, 2])
+def test_a_guest_moves_between_hosts_with_one_storage_and_its_disks_stay_there(shared, to):
+    source, destination = shared
+    before, after = two({"root_gb": 1}, {"root_gb": to})
+    folder = built(source, before)
+    inode = folder.root.stat().st_ino
+    arriving = sent(source, destination, before, after)
+    for _ in range(2):
+        destination.arrive(a_context(), after, **arriving)
+    assert (folder.root.stat().st_ino == inode) == (to == 1)
+    assert images.size_of(folder.root) == to * GIB
+    assert str(folder.root) in destination.residents.connection.defined[-1]
+    source.discard(before.uuid)  # it is confirmed
+    folder.remove()
+    names = {path.name for path in folder.path.iterdir()}
+    assert names == {"guest.b.xml", "root.raw"}
+    assert source.leftovers() | destination.leftovers() == set()
+    folder_of(destination, before.uuid).remove()
+    assert not folder.path.exists()
+
+
+@pytest.mark.parametrize("interrupted", ["_copy", "_arrange", "_define", "_sync", None])
+def test_however_a_move_on_one_storage_is_interrupted_the_source_gets_its_disk_back(
+    shared, monkeypatch, interrupted
+):
+    source, destination = shared
+    before, after = two({"root_gb": 1}, {"root_gb": 2})
+    folder = built(source, before)
+    arriving = sent(source, destination, before, after)
+
+    def crash(*_arguments):
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        if interrupted is not None:
+            ours = LibvirtColdMoves if hasattr(LibvirtColdMoves, interrupted) else cold_moves
+            patched.setattr(ours, interrupted, crash)
+        with contextlib.suppress(MemoryError):
+            destination.arrive(a_context(), after, **arriving)
+    destination.arrive(a_context(), after, **arriving)
+    assert images.size_of(folder.root) == 2 * GIB
+    destination.discard(before.uuid)
+    folder_of(destination, before.uuid).remove()
+    for _ in range(2):
+        source.restore(before.uuid)
+    assert folder.root.read_bytes()[:20] == b"written by the guest"
+    assert images.size_of(folder.root) == GIB
+    assert sorted(path.name for path in folder.path.iterdir()) == ["guest.a.xml", "root.raw"]
+    assert source.leftovers() | destination.leftovers() == set()
+
+
+def test_of_two_hosts_that_remove_a_guest_at_once_one_removes_its_disks(shared, monkeypatch):
+    here, there = shared
+    before, _after = two({}, {})
+    folder, other = built(here, before), folder_of(there, before.uuid)
+    other.make("<domain/>")
+    look = GuestFolder.is_shared.fget
+
+    def is_shared(mine):
+        found = look(mine)
+        if found and mine.node == "a":
+            other.remove()  # after it has looked, and before it removes
+        return found
+
+    monkeypatch.setattr(GuestFolder, "is_shared", property(is_shared))
+    folder.remove()
+    assert not folder.path.exists()
 
 
 def test_disks_in_rooms_use_their_bases(host):

@@ -71,13 +71,16 @@ def send(operation: HostOperation) -> None:
         moves.check(operation.uuid, room)
     operation.host.virt.power_off(operation.uuid)
     if room is not None:
-        operation.handover = moves.send(operation.uuid, room)
+        reshaped = operation.migration.changes_disks
+        operation.handover = moves.send(operation.uuid, room, reshaped=reshaped)
 
 
 @step
 def stay(operation: HostOperation) -> None:
     """Bind the ports to this host again, and start the guest if it ran when the move began."""
-    _moves(operation).keep(operation.uuid)
+    moves = _moves(operation)
+    moves.keep(operation.uuid)
+    moves.restore(operation.uuid)
     _bind(operation, operation.instance)
     if operation.migration.stays_on_host:
         operation.host.tracker.note(_instance_at(operation, SOURCE))

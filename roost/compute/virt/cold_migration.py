@@ -17,8 +17,9 @@ NoteCopied = Callable[[int, int], None]
 class ColdMoves(Protocol):
     """Moves the stopped guests of a host, with their disks.
 
-    To another host: the source keeps its guest until it is destroyed there. On the same host the
-    guest gets another flavor, and what it was is kept until then. Everything may be repeated.
+    To another host: the source keeps its guest until it is destroyed there; the disks are one and
+    the same where hosts share the storage. On the same host the guest gets another flavor, and what
+    it was is kept until then. Everything may be repeated.
     """
 
     def leftovers(self) -> set[str]:
@@ -42,9 +43,13 @@ class ColdMoves(Protocol):
         :raises roost.exception.Unsupported: when the guest, or its disks, cannot move there
         """
 
-    def send(self, uuid: str, room: str) -> str:
+    def send(self, uuid: str, room: str, *, reshaped: bool) -> str:
         """Offer the disks of a stopped guest, which may move, to the host with that room.
 
+        Hosts that share the storage of guests have them already.
+
+        :param reshaped: whether the guest gets others there; on shared storage what they were is
+            kept until the guest is destroyed here, or restored
         :returns: what that host needs to fetch them, as JSON
         :raises roost.exception.NotFound: when there is no such guest
         """
@@ -93,7 +98,10 @@ class ColdMoves(Protocol):
         """
 
     def restore(self, uuid: str) -> None:
-        """Make a guest what it was before :meth:`reshape`; one that was not reshaped stays."""
+        """Make a guest what it was before :meth:`reshape`; one that was not reshaped stays.
+
+        So it is with a guest that another host has reshaped on the same storage.
+        """
 
     def settle(self, uuid: str) -> None:
         """Remove what :meth:`reshape` has kept."""

@@ -135,3 +135,13 @@ def test_a_host_reports_now_and_then_how_much_is_copied(arrive, errors):
 def test_a_copy_that_nobody_waits_for_ends(rig, arrive):
     reports, end = arrive(exception.Conflict("the server is being deleted"))
     assert (len(reports), end, rig.virt.list_guests()) == (1, None, [])
+
+
+def test_a_guest_that_stays_is_what_it_was_whichever_host_has_reshaped_it(rig, server, do_step):
+    moves = rig.virt.cold_moves()
+    kept, guest = moves._before(server.uuid), moves._guests.file(server.uuid)
+    kept.write_text(json.dumps(json.loads(guest.read_text()) | {"memory_mb": 77}))
+    migration = a_migration(instance_uuid=server.uuid, source_host="h1", dest_host="h2")
+    assert do_step(server, "stay", kind=MIGRATE, migration=migration)["reason"] is None
+    assert (rig.virt.describe(server.uuid).memory_mb, kept.exists()) == (77, False)
+    assert rig.virt.describe(server.uuid).power_state == states.RUNNING

@@ -58,7 +58,7 @@ class FakeColdMoves:
         if not pathlib.Path(json.loads(room)["file"]).exists():
             raise exception.NotFound(f"There is no room for the guest {uuid} any more.")
 
-    def send(self, uuid: str, room: str) -> str:
+    def send(self, uuid: str, room: str, *, reshaped: bool) -> str:
         self._guests.contents(uuid)
         self._guests.strike("migrate")
         return json.dumps({"file": str(self._guests.file(uuid))})

@@ -3,6 +3,9 @@
 A disk with a backing file is copied without that, if the destination has the same image; any other
 is copied whole. On the same host the disks that a guest had are kept as copies until the resize is
 confirmed.
+
+Hosts that share the storage of guests share the folder of each, too: nothing is copied between
+them, and each has a plan in it. If the guest gets other disks there, the source keeps copies.
 """
 
 import dataclasses
@@ -90,12 +93,6 @@ class LibvirtColdMoves:
         _remove(self.residents.folders.before(uuid))
 
     def check(self, uuid: str, room: str) -> None:
-        there, folders = json.loads(room), self.residents.folders
-        if there["storage"] == folders.storage():
-            raise exception.Unsupported(
-                f"{folders.node} and {there['node']} share the storage of guests: stopped guests"
-                " cannot move between them yet."
-            )
         definition = self.residents.on(uuid, "describe a guest", guests.as_defined)
         for path, what in _OF_LIBVIRT.items():
             if definition.find(path) is not None:
@@ -103,10 +100,17 @@ class LibvirtColdMoves:
                     f"The guest {uuid} has {what}, which cannot be copied to another host."
                 )
 
-    def send(self, uuid: str, room: str) -> str:
+    def send(self, uuid: str, room: str, *, reshaped: bool) -> str:
         self.residents.require(uuid, Presence.STOPPED)
         definition = self.residents.on(uuid, "describe a guest", guests.as_defined)
-        folder = self.residents.folders.of(uuid)
+        folders, folder = self.residents.folders, self.residents.folders.of(uuid)
+        command_line = definition.findtext("os/cmdline")
+        if json.loads(room)["storage"] == folders.storage():
+            folder.sign()
+            if reshaped and not folders.before(uuid).exists():
+                _keep_copies(folder, folders.before(uuid))
+            about = {"shared": True, "disks": [], "files": [], "command_line": command_line}
+            return json.dumps(about)
         disks, files = _disks(folder), [folder.path / name for name in _FILE_NAMES]
         files = [path for path in files if path.exists()]
         exports = [one for path in disks for one in _exports(uuid, path)]
@@ -117,7 +121,7 @@ class LibvirtColdMoves:
                 "port": self.offers.open(uuid, exports),
                 "disks": [_about(path) for path in disks],
                 "files": [{"name": path.name, "size": path.stat().st_size} for path in files],
-                "command_line": definition.findtext("os/cmdline"),
+                "command_line": command_line,
             }
         )
 
@@ -144,8 +148,15 @@ class LibvirtColdMoves:
         if not folder.plan.exists():
             if not room.exists():
                 raise exception.NotFound(f"There is no room for the guest {uuid} on this host.")
-            arriving, offered = GuestFolder(room, folders.node), _checked(uuid, offer)
-            self._fetch(room, _Offer(uuid, offered, image, _CopiedBytes(offered["disks"], copied)))
+            offered = _checked(uuid, offer)
+            is_shared = "shared" in offered
+            arriving = folder if is_shared else GuestFolder(room, folders.node)
+            if is_shared:
+                self._check_kind(folder)
+                self._begin_anew(folder, folders.kept(uuid))
+            else:
+                about = _Offer(uuid, offered, image, _CopiedBytes(offered["disks"], copied))
+                self._fetch(room, about)
             layout = self._arrange(arriving, instance, before)
             domain = self.make(instance, layout, network_info, placement, config_drive is not None)
             if arriving.kernel.exists():
@@ -155,6 +166,11 @@ class LibvirtColdMoves:
             self.new.beside(arriving, config_drive, None)
 
             def settle_in(xml: str) -> None:
+                if is_shared:
+                    _sync(folder.path)
+                    folder.make(xml)
+                    _remove(room)
+                    return
                 (room / folder.plan.name).write_text(xml)
                 _sync(room)
                 (room / _FETCHED).unlink()
@@ -178,16 +194,10 @@ class LibvirtColdMoves:
         if (kept / _DONE).exists():
             return
         self.residents.require(uuid, Presence.STOPPED)
-        if folder.root.exists() and kind_of(folder.root) != self.new.images_type:
-            raise exception.Unsupported(
-                f"The disks of the guest {uuid} are {kind_of(folder.root)}, and images_type of this"
-                f" host is {self.new.images_type} now: it can be resized on another host."
-            )
+        self._check_kind(folder)
         if not kept.exists():
             _keep_copies(folder, kept)
-        _remove_disks(folder)  # an earlier call may have been interrupted anywhere
-        for path in _disks(GuestFolder(kept, folders.node)):
-            _copy(path, folder.path / f"{_OLD}{path.name}")
+        self._begin_anew(folder, kept)
         layout = self._arrange(folder, instance, before)
         domain = self.make(instance, layout, network_info, placement, config_drive is not None)
         if folder.kernel.exists():
@@ -214,6 +224,23 @@ class LibvirtColdMoves:
 
     def settle(self, uuid: str) -> None:
         _remove(self.residents.folders.before(uuid))
+
+    def _check_kind(self, folder: GuestFolder) -> None:
+        if folder.root.exists() and kind_of(folder.root) != self.new.images_type:
+            raise exception.Unsupported(
+                f"The disks of the guest {folder.path.name} are {kind_of(folder.root)}, and"
+                f" images_type of this host is {self.new.images_type}: it can move to another host."
+            )
+
+    def _begin_anew(self, folder: GuestFolder, kept: pathlib.Path | None) -> None:
+        """Begin to arrange disks from copies of what they were, if there are any.
+
+        An earlier call may have been interrupted anywhere.
+        """
+        if kept is not None:
+            _remove_disks(folder)
+            for path in _disks(GuestFolder(kept, folder.node)):
+                _copy(path, folder.path / f"{_OLD}{path.name}")
 
     def _define(self, folder: GuestFolder) -> None:
         plan = folder.plan.read_text()

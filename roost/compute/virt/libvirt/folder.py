@@ -1,7 +1,7 @@
 """The files of guests: a folder each, so that nothing is left when a guest is removed.
 
 Hosts may share the storage of these folders. Then the file name of a plan says which host has the
-guest: during a live migration there are two plans, and the disks are removed with the last one.
+guest: during a migration there are two plans, and the disks are removed with the last one.
 """
 
 import contextlib
@@ -139,19 +139,21 @@ class GuestFolder:
     def remove(self) -> None:
         """Remove all files, the plan last: a guest with a plan is listed.
 
-        If another host has a plan of the guest, remove only this host's plan.
+        If another host has a plan of the guest, remove only this host's plan. Of hosts that do so
+        at the same time each removes what is left.
         """
         if self.is_shared:
             self.plan.unlink(missing_ok=True)
-            return
+            if any(self.path.glob(_ANY_PLAN)):
+                return
         for entry in self.path.glob("*"):
             if entry != self.plan:
-                entry.unlink()
+                entry.unlink(missing_ok=True)
         _clear(self.aside)
-        if self.path.exists():
-            self.aside.parent.mkdir(exist_ok=True)
+        self.aside.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
             self.path.rename(self.aside)
-            _clear(self.aside)
+        _clear(self.aside)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,6 +173,10 @@ class Folders:
     def before(self, uuid: str) -> pathlib.Path:
         """The folder of what a guest was before it got another flavor on this host."""
         return self.path / f"{_BEFORE}.{self.node}" / str(uuids.UUID(uuid))
+
+    def kept(self, uuid: str) -> pathlib.Path | None:
+        """Return the folder of what a guest was, whichever host keeps it; None: there is none."""
+        return next(self.path.glob(f"{_BEFORE}.*/{uuids.UUID(uuid)}"), None)
 
     def moving(self) -> set[str]:
         """Return the guests of which moves have left something: rooms, or what they were."""
