@@ -174,7 +174,9 @@ def test_hosts_are_read_as_they_are_now_with_what_changed_of_them(database, stor
 def test_a_limit_that_is_none_is_refused_in_words(database, since, limit):
     pages = (
         lambda session: changes.since(session, marker=None, limit=limit),
-        lambda session: reports.list_page(session, marker=None, limit=limit, is_up=bool),
+        lambda session: reports.list_page(
+            session, marker=None, limit=limit, is_up=bool, problem_of=str
+        ),
         lambda session: claims.list_page(session, marker=None, limit=limit, now=NOW),
     )
     for page in pages:
