@@ -21,6 +21,7 @@ import os_resource_classes
 
 from roost import exception
 from roost.hardware import resource_groups, values
+from roost.objects.bounds import MOST
 from roost.objects.flavor import Flavor, ImageMeta
 from roost.objects.inventory import HOST_CLASSES
 
@@ -102,14 +103,19 @@ _SCOPES: Final[Mapping[str, Mapping[str, _Check]]] = {
     "hw": _HW,
     **{scope: _read_by_hosts(scope) for scope in ("hw_rng", "hw_video", "os")},
     "quota": _QUOTA,
-    f"resources{_GROUP}": {"[A-Z0-9_]+": _SOME},
+    f"resources{_GROUP}": {"[A-Z0-9_]+": _number(0, MOST)},
     f"trait{_GROUP}": {"[A-Z0-9_]+": _one_of("required", "forbidden")},
     "accel": {"device_profile": _like(".+")},
     "pci_passthrough": {"alias": _like(r"[^:,]+:[0-9]+(\s*,\s*[^:,]+:[0-9]+)*")},
     "aggregate_instance_extra_specs": {".+": _ANY},
     "capabilities": {".+": _ANY},
 }
-_SCOPELESS: Final = {resource_groups.POLICY: _one_of(*resource_groups.POLICIES)}
+_SCOPELESS: Final = {
+    resource_groups.POLICY: _one_of(*resource_groups.POLICIES),
+    resource_groups.SAME_SUBTREE: _like(
+        rf"\s*{resource_groups.SUFFIX}(\s*,\s*{resource_groups.SUFFIX})*\s*"
+    ),
+}
 
 
 class Fate(NamedTuple):

@@ -78,7 +78,8 @@ def recount(
 class _Part(NamedTuple):
     """What must come from one provider: a group, or a class of the request without a group.
 
-    ``port``: the groups of one port come from providers of one subtree.
+    A group may have traits only. ``port``: the port that requests it. Those of one ``subtree`` come
+    from providers of one subtree.
     """
 
     amounts: tuple[tuple[str, int], ...]
@@ -86,6 +87,7 @@ class _Part(NamedTuple):
     forbidden: frozenset[str]
     group: str = ""
     port: str = ""
+    subtree: str = ""
 
     @property
     def names(self) -> str:
@@ -115,7 +117,7 @@ class Allocator:
         own = request.own
         single = [_Part((one,), _NO_TRAITS, own.forbidden) for one in own.amounts]
         groups = [
-            _Part(one.amounts, one.required, one.forbidden, one.name, one.port)
+            _Part(one.amounts, one.required, one.forbidden, one.name, one.port, one.subtree)
             for one in request.groups
         ]
         self._request = request
@@ -135,7 +137,8 @@ class Allocator:
             return _lack(self._parts[choices.index(0)], providers)
         found = self._search(providers, choices)
         if found is None:
-            return f"not enough {' and '.join(self._request.classes)} in parts that go together"
+            names = " and ".join(self._request.classes)
+            return f"{f'not enough {names} in' if names else 'no'} parts that go together"
         allocations: Allocations = {}
         for part, name in found:
             allocations = plus(allocations, {name: dict(part.amounts)})
@@ -204,7 +207,7 @@ def _lack(part: _Part, providers: Sequence[FreeProvider]) -> str:
     suited = [one for one in having if part.suits(one)]
     if not suited:
         traits = [*sorted(part.required), *(f"not {trait}" for trait in sorted(part.forbidden))]
-        return f"no {part.names} with the traits {', '.join(traits)}"
+        return f"no {part.names or 'part'} with the traits {', '.join(traits)}"
     for name, amount in part.amounts:
         if not any(one.stocks[name].allows(amount) for one in suited):
             return _NOT_ALLOWED.format(amount, name)
@@ -227,8 +230,8 @@ class _Search:
         self._parts = parts
         self._isolated = isolated
         self._parents = {one.name: one.parent for one in providers if one.name}
-        ports = collections.Counter(part.port for part in parts if part.port)
-        self._several = {port for port, groups in ports.items() if groups > 1}
+        subtrees = collections.Counter(part.subtree for part in parts if part.subtree)
+        self._several = {subtree for subtree, groups in subtrees.items() if groups > 1}
         self._vain: set[Hashable] = set()
 
     def go_on(
@@ -266,25 +269,22 @@ class _Search:
 
     def _is_alone(self, part: _Part) -> bool:
         """Return whether a part gets a provider of its own: the policy is the flavor's."""
-        return self._isolated and bool(part.group) and not part.port
+        return self._isolated and bool(part.group and part.amounts) and not part.port
 
     def _used(self, chosen: Iterable[_Choice]) -> frozenset[tuple[str, str]]:
-        """Return the choices that limit those of other parts, by port; "": those of isolation."""
-        return frozenset(
-            (part.port, name)
-            for part, name in chosen
-            if part.port in self._several or self._is_alone(part)
-        )
+        """Return the choices that limit those of other parts, by subtree; "": of isolation."""
+        found = {(part.subtree, name) for part, name in chosen if part.subtree in self._several}
+        return frozenset(found.union(("", name) for part, name in chosen if self._is_alone(part)))
 
     def _go_together(self, chosen: Iterable[_Choice]) -> bool:
-        """Return whether one provider of each port is the root of a subtree with its others."""
-        by_port: dict[str, list[str]] = {port: [] for port in self._several}
+        """Return whether one provider of each subtree is the root of its others."""
+        by_subtree: dict[str, list[str]] = {subtree: [] for subtree in self._several}
         for part, name in chosen:
-            if part.port in self._several:
-                by_port[part.port].append(name)
+            if part.subtree in self._several:
+                by_subtree[part.subtree].append(name)
         return all(
             any(all(self._is_below(name, root) for name in names) for root in names)
-            for names in by_port.values()
+            for names in by_subtree.values()
         )
 
     def _is_below(self, name: str, root: str) -> bool:
@@ -311,5 +311,7 @@ class _Search:
 
 def _liking(part: _Part) -> Callable[[FreeProvider], tuple[bool, int]]:
     """Return the order of providers: the host, then the fullest, so that others stay whole."""
+    if not part.amounts:
+        return lambda one: (bool(one.name), 0)
     name = part.amounts[0][0]
     return lambda one: (bool(one.name), one.stocks[name].free)

@@ -2,9 +2,10 @@
 
 ``resources:CLASS=n`` may come from any parts of a host, each class from one. What a group requests,
 ``resources1:CLASS=n`` with ``trait1:NAME=required``, comes from one part of the host, which has the
-group's traits. With ``group_policy=isolate`` each group has a part of its own. What ports request
-are groups, too, which the policy does not concern. Requests for something else than servers have
-the same groups, as objects.
+group's traits. A group may have traits only. With ``group_policy=isolate`` each group with
+resources has a part of its own; ``same_subtree=1,2`` names groups whose parts are one of them and
+what belongs to it. What ports request are groups, too, which the policy does not concern. Requests
+for something else than servers have the same groups, as objects.
 
 ``VCPU``, ``PCPU``, ``MEMORY_MB`` and ``DISK_GB`` are no requests in this sense: they override the
 sizes of the flavor (:func:`roost.objects.topology.sizes_of`).
@@ -13,27 +14,32 @@ sizes of the flavor (:func:`roost.objects.topology.sizes_of`).
 import collections
 import functools
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from roost import exception
 from roost.hardware import spec_language, traits
 from roost.objects import Flavor, PortResources, RequestGroup
+from roost.objects.bounds import MOST
 from roost.objects.inventory import HOST_CLASSES
 
 POLICY: Final = "group_policy"
 ISOLATE: Final = "isolate"
 POLICIES: Final = ("none", ISOLATE)
+SAME_SUBTREE: Final = "same_subtree"
 SUFFIX: Final = "[a-zA-Z0-9_-]{1,64}"
 _NAME: Final = re.compile(rf"(resources|trait)({SUFFIX})?:([A-Z0-9_]+)", re.ASCII)
 _RESOURCES: Final = "resources"
+_TRAIT: Final = "trait"
+_DIGITS: Final = len(str(MOST))
 _NO_AMOUNTS: Final[Mapping[str, int]] = {}
 
 
 class ResourceGroup(NamedTuple):
     """Amounts by class, and traits; ``name`` is what follows ``resources``, often a number.
 
-    ``port``: the port that requests it, and the name is its own; empty: the flavor does.
+    ``port``: the port that requests it, and the name is its own; empty: the flavor does. The parts
+    for all groups of one ``subtree`` are one of them and what belongs to it.
     """
 
     name: str
@@ -41,6 +47,7 @@ class ResourceGroup(NamedTuple):
     required: frozenset[str]
     forbidden: frozenset[str]
     port: str = ""
+    subtree: str = ""
 
 
 class ResourceGroups(NamedTuple):
@@ -96,6 +103,7 @@ def requested_by(
             frozenset(one.required),
             frozenset(),
             one.port_id,
+            one.port_id,
         )
         for one in ports
     )
@@ -116,7 +124,8 @@ def check_request(groups: Sequence[RequestGroup], *, policy: str) -> None:
     for one in groups:
         if not one.name or names.count(one.name) > 1:
             raise exception.Invalid(f"A group must have a name of its own, not '{one.name}'.")
-        if not one.resources or min(one.resources.values()) < 1:
+        traits_only = not one.resources and (one.required_traits or one.forbidden_traits)
+        if min(one.resources.values(), default=0) < 1 and not traits_only:
             raise exception.Invalid(f"The group '{one.name}' must request some of each resource.")
         of_host = sorted(set(HOST_CLASSES).intersection(one.resources))
         if of_host:
@@ -161,30 +170,74 @@ def _read(
         named.required.union(traits.required_by(both)),
         named.forbidden.union(traits.forbidden_by(both)),
     )
-    groups = (_group(name, part) for name, part in sorted(parts.items()))
-    found = tuple(group for group in groups if group.amounts)
+    together = _together(specs)
+    groups = (
+        _group(name, part)._replace(subtree=SAME_SUBTREE if name in together else "")
+        for name, part in sorted(parts.items())
+    )
+    found = tuple(group for group in groups if _requests(group))
     return ResourceGroups(mine, found, dict(specs).get(POLICY, "").strip() == ISOLATE)
 
 
 @functools.lru_cache(maxsize=4096)
 def _complaints(specs: spec_language.Items) -> tuple[str, ...]:
-    found, parts = [], _parts(specs)
-    named = {name: part for name, part in parts.items() if name}
-    for name, part in named.items():
-        if not _group(name, part).amounts:
+    parts = _parts(specs)
+    found = list(_wrong_values(parts))
+    named = {name: _group(name, part) for name, part in parts.items() if name}
+    for name, group in named.items():
+        if not _requests(group):
             found.append(
-                f"The group '{name}' requests no resources: set resources{name}:CLASS=1, or remove"
-                f" its extra specs"
+                f"The group '{name}' requests nothing: set resources{name}:CLASS=1, or remove its"
+                f" extra specs"
             )
+    found += [
+        f"{SAME_SUBTREE} names the group '{name}', which the flavor does not have"
+        for name in sorted(_together(specs) - named.keys())
+    ]
     policy = dict(specs).get(POLICY, "").strip()
     if policy and policy not in POLICIES:
         found.append(f"{POLICY} must be one of {', '.join(POLICIES)}, not '{policy}'")
-    if len(named) > 1 and not policy:
+    several = sorted(name for name, group in named.items() if group.amounts)
+    if len(several) > 1 and not policy:
         found.append(
-            f"The flavor has several groups of resources ({', '.join(sorted(named))}), so it needs"
+            f"The flavor has several groups of resources ({', '.join(several)}), so it needs"
             f" {POLICY}: {' or '.join(POLICIES)}"
         )
     return tuple(found)
+
+
+def _wrong_values(parts: Mapping[str, Mapping[str, Mapping[str, str]]]) -> Iterator[str]:
+    """Yield what is wrong with amounts of classes, and with traits of groups."""
+    for group, part in parts.items():
+        for name, text in part.get(_RESOURCES, {}).items():
+            if _amount(text) is None:
+                yield (
+                    f"The extra spec {_RESOURCES}{group}:{name} must be a whole number from 0 to"
+                    f" {MOST}, not '{text}'"
+                )
+        for name, text in part.get(_TRAIT, {}).items() if group else ():
+            if text not in traits.VALUES:
+                allowed = " or ".join(traits.VALUES)
+                yield f"The extra spec {_TRAIT}{group}:{name} must be {allowed}, not '{text}'"
+
+
+def _amount(text: str) -> int | None:
+    """Return the number that a text is, or None."""
+    digits = text.lstrip("0") or text[:1]
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS):
+        return None
+    return int(digits) if int(digits) <= MOST else None
+
+
+def _requests(group: ResourceGroup) -> bool:
+    """Return whether a group requests anything."""
+    return bool(group.amounts or group.required or group.forbidden)
+
+
+def _together(specs: spec_language.Items) -> set[str]:
+    """Return the groups whose parts must belong together."""
+    names = dict(specs).get(SAME_SUBTREE, "").split(",")
+    return {name.strip() for name in names if name.strip()}
 
 
 def _parts(specs: spec_language.Items) -> dict[str, dict[str, dict[str, str]]]:
@@ -200,11 +253,11 @@ def _parts(specs: spec_language.Items) -> dict[str, dict[str, dict[str, str]]]:
 
 def _group(name: str, part: Mapping[str, Mapping[str, str]]) -> ResourceGroup:
     amounts = {
-        resource_class: int(text)
+        resource_class: _amount(text)
         for resource_class, text in sorted(part.get(_RESOURCES, {}).items())
-        if resource_class not in HOST_CLASSES and text.isascii() and text.isdigit()
+        if resource_class not in HOST_CLASSES
     }
-    said = part.get("trait", {})
+    said = part.get(_TRAIT, {})
     return ResourceGroup(
         name,
         tuple((one, amount) for one, amount in amounts.items() if amount),

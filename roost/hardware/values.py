@@ -32,7 +32,7 @@ MOST_SERIAL_PORTS: Final = 4  # that a PC has
 # The last of several names for the same property is the legacy one.
 HIDING: Final = ("hw:hide_hypervisor_id", "img_hide_hypervisor_id", "hide_hypervisor_id")
 NETWORK_BOOTS: Final = ("hw_ipxe_boot", "ipxe_boot")
-SCOPELESS: Final = ("group_policy", "hide_hypervisor_id")  # extra specs
+SCOPELESS: Final = ("group_policy", "hide_hypervisor_id", "same_subtree")  # extra specs
 _T = TypeVar("_T")
 _SECURE: Final = ("required", "optional", "disabled")
 _ACTIONS: Final = ("disabled", "none", "pause", "poweroff", "reset")

@@ -208,6 +208,18 @@ def test_an_extra_spec_that_nobody_does_is_refused_with_the_reason(client):
     assert client.get("/v2.1/flavors/1/os-extra_specs").json["extra_specs"] == {}
 
 
+@pytest.mark.parametrize("amount", ["-1", "1.5", "2147483648"])
+def test_an_amount_that_was_written_unchecked_is_refused_at_the_boot(client, amount):
+    client.post("/v2.1/flavors/1/os-extra_specs", {"extra_specs": {"resources:CUSTOM_X": amount}})
+    server = {"name": "web", "flavorRef": "1", "imageRef": IMAGE}
+    answer = client.post("/v2.1/servers", {"server": server})
+    assert answer.status_code == 400
+    assert answer.json["badRequest"]["message"] == (
+        "The extra spec resources:CUSTOM_X must be a whole number from 0 to 2147483647, not"
+        f" '{amount}'"
+    )
+
+
 def test_who_may_not_see_extra_specs_is_not_told_them_with_a_flavor(client, monkeypatch):
     allows = Policy.allows
 

@@ -105,7 +105,13 @@ def test_flavors_that_ask_for_what_nobody_does_are_listed(manage, databases):
     with databases.api.begin() as session:
         flavors.create(session, a_flavor(flavorid="1", name="odd", extra_specs=odd, vcpus=2))
         flavors.create(session, a_flavor(flavorid="2", name="plain"))
+        less = {"resources:CUSTOM_LICENSE": "-1"}
+        flavors.create(session, a_flavor(flavorid="3", name="less", extra_specs=less))
     rows = manage("flavor", "check", "--json").json
+    (less,) = [row for row in rows if row["name"] == "less"]
+    assert less["becomes"] == "refused"
+    assert "resources:CUSTOM_LICENSE must be a whole number" in less["why"]
+    rows = [row for row in rows if row["name"] != "less"]
     assert {row["name"] for row in rows} == {"odd"}
     assert {row["extra_spec"]: row["becomes"] for row in rows} == {
         "hw:disk_bus=scsi": "ignored",

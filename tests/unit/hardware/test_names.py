@@ -41,6 +41,7 @@ from roost.hardware import names
         ("our_filter:colour", "red"),
         ("colour", "red"),
         ("group_policy", "none"),
+        ("same_subtree", "1, _gpu"),
         ("hw:serial_port_count", "0"),
     ],
 )
@@ -91,6 +92,7 @@ def test_what_no_known_scope_has_is_refused(name):
         ("pci_passthrough:alias", "gpu"),
         ("accel:device_profile", ""),
         ("group_policy", "together"),
+        ("same_subtree", "1 2"),
     ],
 )
 def test_a_value_that_cannot_be_is_refused(name, value):

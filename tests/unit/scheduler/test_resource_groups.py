@@ -146,14 +146,50 @@ def test_a_refusal_names_the_class_and_who_has_it(select, report):
     ("specs", "reason"),
     [
         (TWO, "several groups of resources .1, 2., so it needs group_policy: none or isolate"),
-        ({"trait1:CUSTOM_X": "required"}, "The group '1' requests no resources"),
-        ({"resources_a:VGPU": "0"}, "The group '_a' requests no resources"),
+        ({"trait1:CUSTOM_X": "perhaps"}, "trait1:CUSTOM_X must be required or forbidden"),
+        ({"resources_a:VGPU": "0"}, "The group '_a' requests nothing"),
+        ({"resources:CUSTOM_X": "-1"}, "resources:CUSTOM_X must be a whole number .* not '-1'"),
+        ({"resources:CUSTOM_X": "1.5"}, "resources:CUSTOM_X must be a whole number .* not '1.5'"),
+        ({"resources:CUSTOM_X": ""}, "resources:CUSTOM_X must be a whole number .* not ''"),
+        ({"resources:CUSTOM_X": "2147483648"}, "from 0 to 2147483647, not '2147483648'"),
+        ({"resources:CUSTOM_X": "9" * 5000}, "from 0 to 2147483647"),
+        ({"resources:VCPU": "-1"}, "resources:VCPU must be a whole number"),
+        ({"resources1:VGPU": "two"}, "resources1:VGPU must be a whole number"),
+        ({"resources1:VGPU": "1", "same_subtree": "1,2"}, "same_subtree names the group '2'"),
         ({"group_policy": "apart"}, "group_policy must be one of none, isolate, not 'apart'"),
     ],
 )
 def test_groups_that_are_unclear_are_refused(specs, reason):
     with pytest.raises(exception.Invalid, match=reason):
         resource_groups.check(a_flavor(extra_specs=specs))
+
+
+def test_a_group_may_have_traits_only(select, report):
+    parts = [a_provider("gpu0", VGPU=2), a_provider("fast", traits=["CUSTOM_FAST"])]
+    report("h1", providers=parts)
+    fast = {"resources1:VGPU": "1", "trait2:CUSTOM_FAST": "required"}
+    resource_groups.check(a_flavor(extra_specs=fast))
+    assert select(fast) == {"gpu0": {"VGPU": 1}}
+    assert select({"trait_a:CUSTOM_FAST": "required"}) == {}
+    with pytest.raises(exception.NoValidHost, match="no part with the traits CUSTOM_SLOW"):
+        select({"resources1:VGPU": "1", "trait2:CUSTOM_SLOW": "required"})
+
+
+def test_groups_of_the_same_subtree_come_from_parts_that_belong_together(select, report):
+    report(
+        "h1",
+        providers=[
+            a_provider("numa0", traits=["CUSTOM_NEAR"]),
+            a_provider("numa1"),
+            a_provider("gpu1", parent="numa1", VGPU=1),
+            a_provider("gpu0", parent="numa0", VGPU=8),
+        ],
+    )
+    near = {"resources1:VGPU": "1", "trait2:CUSTOM_NEAR": "required"}
+    assert select(near | {"same_subtree": "1, 2", "group_policy": "isolate"}) == {
+        "gpu0": {"VGPU": 1}
+    }
+    assert select(near) == {"gpu1": {"VGPU": 1}}
 
 
 # Against all possibilities, one by one
@@ -173,9 +209,7 @@ HOSTS = st.lists(
 )
 GROUPS = st.lists(
     st.tuples(
-        st.dictionaries(
-            st.sampled_from(["VGPU", "FPGA"]), st.integers(1, 2), min_size=1, max_size=2
-        ),
+        st.dictionaries(st.sampled_from(["VGPU", "FPGA"]), st.integers(1, 2), max_size=2),
         names_of("CUSTOM"),
     ),
     max_size=3,
@@ -219,7 +253,8 @@ def test_an_allocation_is_found_if_there_is_one(hosts, groups, own, policy):
 
 
 def _is_good(parts, chosen, isolated):
-    apart = [provider.name for provider in chosen[:isolated]]
+    mine = zip(parts[:isolated], chosen[:isolated], strict=True)
+    apart = [provider.name for (amounts, _), provider in mine if amounts]
     if len(set(apart)) < len(apart):
         return False
     taken = {}

@@ -32,6 +32,11 @@ def test_extra_specs_must_be_in_the_metadata_of_an_aggregate(scope):
     }
 
 
+@pytest.mark.parametrize("name", ["group_policy", "same_subtree"])
+def test_extra_specs_on_groups_of_resources_are_no_metadata(name):
+    assert not AggregateExtraSpecsFilter().applies_to(with_specs(**{name: "1"}))
+
+
 def test_one_of_the_values_of_one_of_the_aggregates_does():
     aggregates = an_aggregate("h1", tier="gold, silver"), an_aggregate("h1", tier="tin")
     request = with_specs(tier="<or> silver <or> bronze")
