@@ -14,7 +14,7 @@ from roost.compute.virt.libvirt.identity import GuestIdentity
 from roost.compute.virt.libvirt.interfaces import GuestInterface, all_of
 from roost.compute.virt.libvirt.mdevs import MediatedDevice
 from roost.compute.virt.libvirt.pci import Device, DevicePoolKey, PciAddress
-from roost.compute.virt.libvirt.server_metadata import ServerMetadata
+from roost.compute.virt.libvirt.server_metadata import InstanceElement
 from roost.objects import InstanceNUMACell, InstanceNUMATopology
 from tests.builders import NOW, a_flavor, a_vif, an_image, an_instance
 
@@ -35,7 +35,7 @@ def a_hardware(specs=None, properties=None, *, vcpus=2, machine=None):
 def a_server(*vifs, **values):
     """Return what a domain says of its server."""
     named = {"uuid": UUID, "display_name": "my server", "created_at": NOW}
-    return ServerMetadata(an_instance(**named | values), vifs)
+    return InstanceElement(an_instance(**named | values), vifs)
 
 
 def a_domain(**values):

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from roost.api.dependencies import Dependencies
 from roost.api.placement import groups
-from roost.api.placement.groups import CandidateRequest, Share
+from roost.api.placement.groups import CandidateRequest, GroupShare
 from roost.api.placement.providers import Provider, ProviderReader, family, tree_of
 from roost.api.placement.rows import row, rule, strict_query
 from roost.api.request import Answer, Call
@@ -94,7 +94,9 @@ class AllocationCandidates:
         return self._scheduler.all_hosts(call.context)
 
 
-def _request(found: Sequence[Provider], shares: Sequence[Share], version: int) -> dict[str, Any]:
+def _request(
+    found: Sequence[Provider], shares: Sequence[GroupShare], version: int
+) -> dict[str, Any]:
     """Return what a consumer would request of providers."""
     amounts: dict[str, dict[str, int]] = {}
     mappings: dict[str, list[str]] = {}

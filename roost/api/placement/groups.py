@@ -22,7 +22,7 @@ _SUFFIXED: Final = re.compile(r"(resources|required|member_of|in_tree)(.*)")
 _ORPHANS: Final = {"required": "traits", "member_of": "member_of", "in_tree": ""}
 
 
-class Share(NamedTuple):
+class GroupShare(NamedTuple):
     """What one provider gives: of a group, or of one class without a group."""
 
     suffix: str
@@ -55,7 +55,9 @@ class CandidateRequest:
     def everything(self) -> list[ProviderRequirements]:
         return [*self.groups.values(), self.root]
 
-    def choose(self, tree: Sequence[Provider], member_of: Collection[str]) -> list[Share] | None:
+    def choose(
+        self, tree: Sequence[Provider], member_of: Collection[str]
+    ) -> list[GroupShare] | None:
         """Return what the providers of a node would give, all of it unused; None: they have not.
 
         :param tree: the node first
@@ -79,20 +81,20 @@ class CandidateRequest:
             return group.allow(member_of)
         return group.suit(one.part.traits) and group.allow(() if at else member_of)
 
-    def _wanted(self) -> Iterator[Share]:
+    def _wanted(self) -> Iterator[GroupShare]:
         for suffix, one in self.groups.items():
             if suffix:
-                yield Share(suffix, one.resources)
+                yield GroupShare(suffix, one.resources)
             else:
-                yield from (Share("", {name: many}) for name, many in one.resources.items())
+                yield from (GroupShare("", {name: many}) for name, many in one.resources.items())
 
     def _ways(
         self,
         tree: Sequence[Provider],
         givers: Mapping[str, Sequence[int]],
-        wanted: Sequence[Share],
-        chosen: tuple[Share, ...],
-    ) -> Iterator[list[Share]]:
+        wanted: Sequence[GroupShare],
+        chosen: tuple[GroupShare, ...],
+    ) -> Iterator[list[GroupShare]]:
         """Yield the ways to give all that is wanted, after what is chosen."""
         if not wanted:
             if self._goes_together(tree, chosen):
@@ -103,7 +105,7 @@ class CandidateRequest:
             if self._may_give(tree[at], share, chosen):
                 yield from self._ways(tree, givers, wanted[1:], (*chosen, share))
 
-    def _may_give(self, one: Provider, share: Share, chosen: Collection[Share]) -> bool:
+    def _may_give(self, one: Provider, share: GroupShare, chosen: Collection[GroupShare]) -> bool:
         before = [each for each in chosen if each.at == share.at]
         if self.isolated and share.suffix and any(each.suffix for each in before):
             return False
@@ -115,7 +117,7 @@ class CandidateRequest:
             for name, amount in share.amounts.items()
         )
 
-    def _goes_together(self, tree: Sequence[Provider], chosen: Collection[Share]) -> bool:
+    def _goes_together(self, tree: Sequence[Provider], chosen: Collection[GroupShare]) -> bool:
         own = self.groups.get("")
         traits = {trait for one in chosen if not one.suffix for trait in tree[one.at].part.traits}
         if own is not None and not own.suit(traits):

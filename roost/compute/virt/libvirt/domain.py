@@ -16,7 +16,7 @@ from roost.compute.virt.libvirt.identity import GuestIdentity, written
 from roost.compute.virt.libvirt.interfaces import GuestInterface
 from roost.compute.virt.libvirt.mdevs import MediatedDevice
 from roost.compute.virt.libvirt.pci import Device
-from roost.compute.virt.libvirt.server_metadata import ServerMetadata, one_line
+from roost.compute.virt.libvirt.server_metadata import InstanceElement, one_line
 from roost.objects import consoles
 
 # cloud-init detects OpenStack by this name.
@@ -32,7 +32,7 @@ class Domain:
 
     identity: GuestIdentity
     name: str
-    server: ServerMetadata
+    server: InstanceElement
     vcpus: int
     memory_mb: int
     virt_type: str

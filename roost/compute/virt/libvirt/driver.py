@@ -56,7 +56,7 @@ from roost.compute.virt.libvirt.new_disks import NewDisks
 from roost.compute.virt.libvirt.node_reader import NodeReader
 from roost.compute.virt.libvirt.presence import Residents
 from roost.compute.virt.libvirt.rescue import Rescuer
-from roost.compute.virt.libvirt.server_metadata import ServerMetadata
+from roost.compute.virt.libvirt.server_metadata import InstanceElement
 from roost.compute.virt.libvirt.settings import LibvirtSettings
 from roost.compute.virt.live_migration import Presence
 from roost.context import RequestContext
@@ -370,7 +370,7 @@ class LibvirtDriver:
         return Domain(
             identity=GuestIdentity.made(instance, agent.notes_of(hardware)),
             name=guest_name(instance),
-            server=ServerMetadata(instance, tuple(network_info.vifs)),
+            server=InstanceElement(instance, tuple(network_info.vifs)),
             vcpus=instance.flavor.vcpus,
             memory_mb=instance.flavor.memory_mb,
             virt_type=known.virt_type,

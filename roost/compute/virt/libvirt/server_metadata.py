@@ -22,7 +22,7 @@ PREFIX: Final = "nova"
 
 
 @dataclasses.dataclass(frozen=True)
-class ServerMetadata:
+class InstanceElement:
     """What a domain says of its server."""
 
     instance: Instance
