@@ -100,6 +100,7 @@ class Scheduler(interface.Interface):
 
         :returns: the uuids of the instances that got a claim
         :raises roost.exception.NotFound: when the host is unknown
+        :raises roost.exception.Invalid: for amounts that cannot be counted
         """
 
     @interface.call(since="1.0")
@@ -277,6 +278,8 @@ class CellScheduler(interface.Interface):
         instances are repaired. A report older than the last one of its (host, node) is dropped.
 
         :raises roost.exception.Forbidden: when another cell has a host of that name
+        :raises roost.exception.Invalid: when it says what others could not read; see
+            :mod:`roost.objects.report_check`
         """
 
     @interface.call(since="1.3", own_cell=NOTHING)

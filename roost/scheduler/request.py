@@ -45,12 +45,15 @@ class Request:
         rows_of: Mapping[str, Sequence[int]] | None = None,
     ) -> Self:
         counts = {} if group_counts is None else group_counts
-        asked, resources = asked_by(spec), grouped(spec)
-        if resources:
-            _check_amounts(dict(resources.own.amounts))
-            for group in resources.groups:
-                _check_amounts(dict(group.amounts))
-        return cls(spec, asked, resources, placed, alternates, counts, rows_of or {})
+        return cls(
+            spec,
+            asked_by(spec),
+            grouped(spec),
+            placed,
+            alternates,
+            counts,
+            rows_of or {},
+        )
 
     @property
     def unplaced(self) -> int:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from roost import conf, exception
 from roost.db.scheduler import models
-from roost.objects import HostReport, InstancePlace, Locality
+from roost.objects import HostReport, InstancePlace, Locality, RequestGroup
 from roost.scheduler import plugins
 from roost.scheduler.changes import HostChanges
 from roost.scheduler.manager import SchedulerManager
@@ -315,13 +315,24 @@ def test_a_request_beyond_all_measure_is_refused_and_takes_nothing(running, amou
     for request in (
         {"resources": {"CUSTOM_A": amount}},
         {"flavor": a_flavor(vcpus=amount)},
-        of_flavor(**{"resources1:VGPU": str(amount)}),
     ):
         with pytest.raises(exception.Invalid, match="Resources must be from 0 to"):
             running.select_destinations(
                 CONTEXT, request_spec=a_spec(**request), instance_uuids=[a_uuid()], alternates=0
             )
     assert running.list_claims(CONTEXT) == []
+    serves(running)
+
+
+def test_a_group_beyond_all_measure_fits_nowhere(running):
+    group = RequestGroup.of(name="a", resources={"VGPU": 2**70})
+    with pytest.raises(exception.NoValidHost, match="VGPU at once are not allowed"):
+        running.select_destinations(
+            CONTEXT,
+            request_spec=a_spec(resource_groups=[group]),
+            instance_uuids=[a_uuid()],
+            alternates=0,
+        )
     serves(running)
 
 
