@@ -129,7 +129,7 @@ def test_an_entry_that_adds_nothing_does_not_count_and_is_logged(write, found, t
         meta: {schema_version: '1.0'}
         providers:
           - identification: {name: n1}
-            inventories: {additonal: []}
+            inventories: {extra: []}
         """
     )
     write(DOCUMENTED.format(identification="name: n1"), "b.yaml")
