@@ -152,10 +152,13 @@ def test_a_server_with_nowhere_to_go_is_refused_and_stays(cloud):
     server = boot(cloud)
     url = f"{cloud.client.endpoint}/servers/{server['id']}/action"
     newest = {"OpenStack-API-Version": "compute 2.56"}
-    body = {"migrate": {"host": "nowhere"}}
-    refused = requests.post(url, json=body, headers=newest, timeout=30)
-    assert refused.status_code == 400
-    assert "No valid host was found" in refused.json()["badRequest"]["message"]
+    for host, why in (
+        ("nowhere", "Compute host nowhere could not be found."),
+        (host_of(server), "Cannot migrate to the host where the server exists."),
+    ):
+        body = {"migrate": {"host": host}}
+        refused = requests.post(url, json=body, headers=newest, timeout=30)
+        assert (refused.status_code, refused.json()["badRequest"]["message"]) == (400, why)
     early = requests.post(url, json=CONFIRM, timeout=30)
     assert early.status_code == 409
     assert cloud.show(server["id"])["status"] == "ACTIVE"
