@@ -353,7 +353,7 @@ def test_a_guest_moves_between_hosts_with_one_storage_and_its_disks_stay_there(s
     arriving = sent(source, destination, before, after)
     for _ in range(2):
         destination.arrive(a_context(), after, **arriving)
-    assert (folder.root.stat().st_ino == inode) == (to == 1)
+    assert to != 1 or folder.root.stat().st_ino == inode  # another file may have its number
     assert images.size_of(folder.root) == to * GIB
     assert str(folder.root) in destination.residents.connection.defined[-1]
     source.discard(before.uuid)  # it is confirmed
