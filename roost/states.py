@@ -1,7 +1,7 @@
 """Names of the states of an instance and of its guest.
 
 An instance is in a *vm state* and may have a *task state*: that of a build, of a delete, or of an
-operation (``operations/kinds.py``). ``operations/moves.py`` has the allowed moves.
+operation (``operations/kinds.py``). ``operations/transitions.py`` has the allowed moves.
 """
 
 from typing import Final, NamedTuple

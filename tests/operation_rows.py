@@ -2,10 +2,12 @@
 
 import sqlalchemy as sa
 
+from roost.conductor.cell.operations.reports import StepReport
 from roost.db import wire
 from roost.db.cell import actions, models
 from roost.db.types import utcnow
 from roost.objects import InstanceAction
+from roost.operations.advance import Outcome
 from roost.operations.kinds import OF_TASK
 from tests.builders import NOW, a_uuid
 
@@ -18,6 +20,7 @@ def put_under(session, instance, *, image=None, request_id="req-1", **values):
         "instance_uuid": instance.uuid,
         "kind": kind.name,
         "host": instance.host,
+        "step": kind.steps[0].name,
         "image": wire.dump(image),
         "request_id": request_id,
         "tries": 0,
@@ -37,3 +40,8 @@ def put_under(session, instance, *, image=None, request_id="req-1", **values):
     )
     actions.start(session, action, operation_uuid=row["uuid"])
     return row["uuid"]
+
+
+def a_report(found, **more):
+    """Return a host's report of a guest after a step, which failed if there is a reason."""
+    return StepReport(found, Outcome.DONE if found.reason is None else Outcome.FAILED, **more)

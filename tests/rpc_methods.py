@@ -30,7 +30,11 @@ _VALUES = {
         network_id=None, fixed_ip=None, port_id=None, tag=None
     ),
     "Operation": lambda: Operation.of(
-        uuid=builders.a_uuid(), instance_uuid=builders.a_uuid(), kind="rebuild", host="h1"
+        uuid=builders.a_uuid(),
+        instance_uuid=builders.a_uuid(),
+        kind="rebuild",
+        step="rebuild",
+        host="h1",
     ),
     "RoostObject": builders.a_flavor,
     "str": builders.a_uuid,

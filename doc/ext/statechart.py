@@ -6,7 +6,7 @@ from drawing import Drawing
 from sphinx.application import Sphinx
 
 from roost import states
-from roost.operations.moves import MOVES
+from roost.operations.transitions import TRANSITIONS
 from roost.states import State
 
 COLUMN, ROW, WIDTH, HEIGHT, MARGIN = 190, 110, 140, 40, 30
@@ -49,7 +49,7 @@ def draw() -> str:
     width = MARGIN * 2 + max(x for x, _ in places.values()) + WIDTH
     drawing = Drawing(width, MARGIN * 2 + ROW * len(ROWS))
     for before in places:
-        for after in sorted(MOVES[before] - {before}, key=str):
+        for after in sorted(TRANSITIONS[before] - {before}, key=str):
             if after in places:
                 _arrow(drawing, places[before], places[after])
     for state, (x, y) in places.items():
@@ -79,7 +79,7 @@ def _draw_end(drawing: Drawing, y: int) -> None:
 def table() -> nodes.Node:
     """Return the transitions as a definition list: a state, and its followers."""
     entries = nodes.definition_list()
-    for before, followers in MOVES.items():
+    for before, followers in TRANSITIONS.items():
         after = ", ".join(sorted(_name(state) for state in followers)) or "nothing"
         entries += nodes.definition_list_item(
             "",
@@ -92,12 +92,12 @@ def table() -> nodes.Node:
 def _places() -> dict[State, tuple[int, int]]:
     """Return positions: rows by the VM state, columns in the order of the table."""
     places = {}
-    tasks = {vm: [s for s in MOVES if s.vm == vm and s.task not in _NOT] for vm in ROWS}
+    tasks = {vm: [s for s in TRANSITIONS if s.vm == vm and s.task not in _NOT] for vm in ROWS}
     most = max(map(len, tasks.values()))
     for row, vm in enumerate(ROWS):
         for column, state in enumerate(tasks[vm]):
             places[state] = (MARGIN + column * COLUMN, MARGIN + row * ROW)
-        if State(vm) in MOVES:
+        if State(vm) in TRANSITIONS:
             places[State(vm)] = (MARGIN + (most + REST[vm]) * COLUMN, MARGIN + row * ROW)
     return places
 

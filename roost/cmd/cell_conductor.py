@@ -15,18 +15,20 @@ from roost.cmd._daemon import Daemon, Periodic, RpcServer
 from roost.cmd._waiting import StartupCheck
 from roost.conductor.cell import sweeper as cell_sweeper
 from roost.conductor.cell.builds import BuildProgress
-from roost.conductor.cell.confirmations import Confirmations
 from roost.conductor.cell.delete import NONE, Deletion, ExternalPorts
+from roost.conductor.cell.guest_reports import GuestReports
 from roost.conductor.cell.interfaces import Interfaces
 from roost.conductor.cell.liveness import HostTimeouts, LivenessReporter
 from roost.conductor.cell.manager import CellConductorManager
-from roost.conductor.cell.move_claims import MoveClaims
-from roost.conductor.cell.operation_outcomes import OperationOutcomes
+from roost.conductor.cell.operations.claims import MoveClaims
+from roost.conductor.cell.operations.confirmations import Confirmations
+from roost.conductor.cell.operations.moves import ServerMoves
+from roost.conductor.cell.operations.outcomes import OperationOutcomes
 from roost.conductor.cell.report_parts import ReportParts
 from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
-from roost.conductor.cell.server_moves import ServerMoves
 from roost.conductor.cell.sweeper import CellSweeper
+from roost.conductor.notifications import ServerNotifications
 from roost.context import admin_context
 from roost.db.engine import Database
 from roost.external.neutron import DRIVER, Neutron
@@ -53,18 +55,11 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     rescheduling = _rescheduling(
         conf, database, scheduler, compute, notifier=notifier, outside_ports=outside_ports
     )
-    outcomes = OperationOutcomes(conf.host, database, compute, notifier)
-    moves = ServerMoves(
-        conf.host,
-        database,
-        MoveClaims(database, scheduler, conf.conductor.max_attempts),
-        compute,
-        outcomes.notifications,
-        seconds=conf.conductor.task_lease_seconds / 2,
-    )
-    deletion = Deletion(
-        conf.host, database, scheduler, compute, outcomes.notifications, outside_ports
-    )
+    notifications = ServerNotifications(database, notifier)
+    claims = MoveClaims(database, scheduler, conf.conductor.max_attempts)
+    moves = ServerMoves(database, claims, seconds=conf.conductor.task_lease_seconds / 2)
+    outcomes = OperationOutcomes(conf.host, database, moves, compute, notifications)
+    deletion = Deletion(conf.host, database, scheduler, compute, notifications, outside_ports)
     filterings = HostSecurityGroups(
         database, compute, filters=conf.network.driver in security_groups.DRIVERS
     )
@@ -74,7 +69,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         rescheduling,
         deletion=deletion,
         outcomes=outcomes,
-        moves=moves,
+        guests=GuestReports(database, notifier),
         filterings=filterings,
         report_parts=(report_parts := ReportParts(scheduler)),
     )
@@ -87,8 +82,8 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         database,
         cell_sweeper.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
         cell_sweeper.Deletes(deletion, compute, filterings),
-        cell_sweeper.Operations(outcomes, moves),
-        Confirmations(database, moves, conf.compute.resize_confirm_window),
+        cell_sweeper.Operations(outcomes),
+        Confirmations(database, outcomes, conf.compute.resize_confirm_window),
         surely_down=liveness_reporter.surely_down,
         lease_seconds=conf.conductor.task_lease_seconds,
     )
@@ -153,7 +148,7 @@ def _manager(
     *,
     deletion: Deletion,
     outcomes: OperationOutcomes,
-    moves: ServerMoves,
+    guests: GuestReports,
     filterings: HostSecurityGroups,
     report_parts: ReportParts,
 ) -> CellConductorManager:
@@ -164,7 +159,7 @@ def _manager(
         rescheduling=rescheduling,
         deletion=deletion,
         outcomes=outcomes,
-        moves=moves,
+        guests=guests,
         interfaces=Interfaces(database, known),
         filterings=filterings,
         report_parts=report_parts,

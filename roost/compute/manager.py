@@ -328,7 +328,7 @@ class ComputeManager:
                     snapshot.forget(work)
 
         executor = self._executors.images if kind.uses_images else self._executors.power
-        if operation.step is not None and kind.step(operation.step).copies:
+        if kind.step(operation.step).copies:
             executor = self._executors.copies
         once = (operation.uuid, operation.step, password is not None)
         self._tasks.put(uuid, do, executor=executor, key=once, lease=lease)

@@ -20,13 +20,13 @@ from roost.db.engine import Database
 from roost.hardware.image_requirements import ImageRequirements
 from roost.objects import Flavor, Instance, Keypair, Migration, Operation
 from roost.objects.instance import guest_name
-from roost.operations import kinds
+from roost.operations import advance, kinds
 from roost.rpc.notifications import Notifier
 
 LOG = logging.getLogger(__name__)
 _BUILT: Final = "instance.create.end"
 _DELETED: Final = "instance.delete.end"
-_PREPARES: Final = f"instance.{kinds.PREPARE.event}."
+_PREPARES: Final = "instance.resize_prep."
 _POWER_STATES: Final = {
     states.NOSTATE: "pending",
     states.RUNNING: "running",
@@ -75,7 +75,7 @@ class ServerNotifications:
         event = kind.event_of(step, ends=phase != "start")
         if event is not None:
             name = f"instance.{event}.{phase}"
-            is_back = step is not None and kind.is_undo(step)
+            is_back = advance.is_undo(kind, step)
             host = None if is_back else operation.host  # back on its own
             self._send(context, operation.instance_uuid, name, host=host, reason=reason)
 

@@ -47,7 +47,7 @@ class Operation(base.RoostObject):
     """One thing that is being done to an instance, from its acceptance to its end.
 
     ``kind`` is a name of :data:`roost.operations.kinds.KINDS`, ``host`` works on it, ``image`` is
-    the image that it is about. A move has the ``step`` that its host does; ``handover`` is what the
+    the image that it is about, ``step`` what it does now. Of a move, ``handover`` is what the
     destination has prepared for the source, as JSON. Only some readers set ``instance``,
     ``migration`` and ``created_at``.
     """
@@ -62,7 +62,7 @@ class Operation(base.RoostObject):
         "image": fields.ObjectField("ImageMeta", nullable=True, default=base.NOTHING),
         "created_at": base.DateTimeField(nullable=True, default=base.NOTHING),
         "instance": fields.ObjectField("Instance", nullable=True, default=base.NOTHING),
-        "step": fields.StringField(nullable=True, default=base.NOTHING),
+        "step": fields.StringField(),
         "handover": fields.StringField(nullable=True, default=base.NOTHING),
         "migration": fields.ObjectField("Migration", nullable=True, default=base.NOTHING),
     }

@@ -8,7 +8,7 @@ from oslo_versionedobjects import fields
 from roost.objects import base
 from roost.objects.instance import BlockDevice, Instance, devices_for
 
-_SOURCE: Final = "source"  # kinds.SOURCE; the scheduler's library has objects, and no kinds
+_SOURCE: Final = "source"  # steps.SOURCE; the scheduler's library has objects, and no kinds
 # Statuses, by OpenStack's names. A migration in one of ENDED is over: its server has one
 # place again.
 MIGRATING: Final = "migrating"

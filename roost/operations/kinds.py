@@ -1,19 +1,31 @@
 """The kinds of operations on an existing server: one row each, and all that depends on the kind.
 
-A new kind needs its row here, a function on the host (``compute/operations/runner.py``) and an
+A new kind needs its row here, a function on the host for each step (``compute/operations/``) and an
 action of the API (``api/servers/actions.py``); CONTRIBUTING.rst lists the files. Builds and deletes
 are not among them yet: they have flows and sweeps of their own.
 
-An operation on one host is one piece of work. One on two hosts, a move, has steps: each is the work
-of one host, which reports its end to a cell-conductor; that one writes the next step into the row,
-and sends it to its host (``conductor/cell/server_moves.py``).
+Each step of an operation is the work of one host, which reports its end to a cell-conductor. What
+follows then is in ``advance.py``. An operation on the host of the server has one step.
 """
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from roost import exception, states
+from roost.objects.migration import CONFIRMED, FAILED, FINISHED, REVERTED
+from roost.operations.steps import (
+    AS_BEFORE,
+    AS_FOUND,
+    BEFORE_THE_MOVE,
+    DESTINATION,
+    IN_ERROR,
+    LAST_REPORTED,
+    SOURCE,
+    UNCHANGED,
+    Ending,
+    OperationStep,
+)
 from roost.states import (
     ACTIVE,
     ERROR,
@@ -27,91 +39,72 @@ from roost.states import (
 )
 
 _NO_STATUS: Final[Mapping[str, str]] = {}
-SOURCE: Final = "source"  # the sides of a migration
-DESTINATION: Final = "destination"
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class MoveStep:
-    """A step of a move. It may be repeated.
-
-    ``name``: of its function on the host. ``at``: the host of the migration that does it. ``task``:
-    the task state meanwhile. ``undo``: the step that undoes it, even if it is half done; None:
-    it is repeated until it is done, or its host is fenced. ``when_down``: the move goes on without
-    it even while its host is only down: no guest runs there. A host that was left out removes what
-    it has of the server when it is up again. ``copies``: it copies disks, and may take hours.
-    ``event``: the name of its notifications; steps that follow each other may share one.
-    ``reads_instance``: the host needs the whole instance, not the migration alone.
-    """
-
-    name: str
-    at: str
-    task: str
-    undo: "MoveStep | None" = None
-    when_down: bool = False
-    copies: bool = False
-    event: str | None = None
-    reads_instance: bool = True
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Kind:
-    """A kind of operation. An interrupted operation is done again from its beginning.
+    """A kind of operation. An interrupted step is done again from its beginning.
 
     ``name``: in messages. ``action``: in the history of the server. ``tasks``: the task state that
-    it begins with, and those of its later steps. ``begins``: vm states in which it may begin.
+    it begins with, and those that it may have later. ``begins``: vm states in which it may begin.
     ``statuses``: the status that clients see meanwhile, by vm state; else that of the vm state.
 
     ``leads_to``: the vm state that only this operation leads to. A guest that is found in it by
-    itself gets this action in its history. ``insists``: it is repeated until it is done, and only
-    a delete preempts it. ``gives_way``: a user who cannot wait may begin this other kind meanwhile.
+    itself gets this action in its history. ``repeated_until_done``: only a delete preempts it.
+    ``preempted_by``: a user who cannot wait may begin this other kind meanwhile.
 
-    ``reads_instance``: the host needs the whole instance. ``uses_images``: it reads or writes the
-    image store with the token of the user, which its message carries. ``once``: it is not sent
-    again, as only its message has all that it needs, or because doing it twice does harm: why it
-    ended when its host does not go on with it.
+    ``uses_images``: it reads or writes the image store with the token of the user, which its
+    message carries. ``why_not_resent``: it is not sent again, as only its message has all that it
+    needs, or because doing it twice does harm: why it ended when its host does not go on with it.
 
     ``since``: the version of the RPC interface of hosts (:mod:`roost.rpc.compute`) that knows it.
-    ``tries``: how often it is sent to a host again that does not go on with it.
+    ``tries``: how often a step is sent to a host again that does not go on with it.
 
-    ``spoils``: a failure leaves no usable guest. ``without_host``: the vm state after its host went
-    down meanwhile, or did not do it; None: the same as before.
+    ``steps``: in order. If one fails that can be undone, those before it are undone, too, the last
+    one first. ``begins_at``: the side that has the server when a move begins.
 
-    ``event``: the name of its notifications, as in ``instance.power_off.start``; None: its steps
-    have them, or nobody has a name for them.
-
-    ``steps``: those of a move, in order. If one fails that can be undone, those before it are
-    undone, too, the last one first. ``ends_at``: the side that has the server when all are done.
+    ``done``, ``failed``, ``lost``: how it ends. A failed move has come back; an operation is lost
+    if the host of the server did not do it, or went down meanwhile.
     """
 
     name: str
     action: str
     tasks: tuple[str, ...]
     begins: tuple[str, ...]
-    event: str | None
+    steps: tuple[OperationStep, ...]
     statuses: Mapping[str, str] = dataclasses.field(default_factory=lambda: _NO_STATUS)
     leads_to: str | None = None
-    insists: bool = False
-    gives_way: str | None = None
-    reads_instance: bool = False
+    repeated_until_done: bool = False
+    preempted_by: str | None = None
     uses_images: bool = False
-    once: str | None = None
+    why_not_resent: str | None = None
     since: str = "1.0"
     tries: int = 10
-    spoils: bool = False
-    without_host: str | None = None
-    steps: tuple[MoveStep, ...] = ()
-    ends_at: str = DESTINATION
+    begins_at: str = SOURCE
+    done: Ending = AS_FOUND
+    failed: Ending = AS_FOUND
+    lost: Ending = AS_BEFORE
 
     @property
     def first(self) -> str:
         """The task state with which it begins."""
         return self.tasks[0]
 
-    def step(self, name: str) -> MoveStep:
-        """Return the step of a name, or the one that undoes another."""
-        undos = [step.undo for step in self.steps if step.undo is not None]
-        return next(step for step in (*self.steps, *undos) if step.name == name)
+    @property
+    def is_move(self) -> bool:
+        """Whether it is about two places of the server: then it has a migration."""
+        return self.done.migration is not None
+
+    def step(self, name: str) -> OperationStep:
+        """Return the step of a name, or the one that undoes another, or asks for its outcome.
+
+        :raises roost.exception.Invalid: when there is none
+        """
+        for step in self.steps:
+            for one in (step, step.undo, step.ask):
+                if one is not None and one.name == name:
+                    return one
+        raise exception.Invalid(f"{self} has no step called {name}")
 
     def needs(self, side: str, *, fenced: bool) -> bool:
         """Return whether a move must not begin while the host on one side is down.
@@ -120,134 +113,122 @@ class Kind:
         """
         steps = [step for step in self.steps if step.at == side]
         skips = all(step.when_down or (fenced and step.undo is None) for step in steps)
-        return side == self.ends_at or not skips
+        return side == self.done.side or not skips
 
-    def is_undo(self, name: str) -> bool:
-        """Return whether a step undoes another one."""
-        return all(step.name != name for step in self.steps)
-
-    def following(self, name: str) -> MoveStep | None:
-        """Return the step after one that is done; None: it was the last, or all are undone."""
-        if self.is_undo(name):
-            return self._undo_below(self._index(name))
-        later = self.steps[self._index(name) + 1 :]
-        return later[0] if later else None
-
-    def undoing(self, name: str) -> MoveStep | None:
-        """Return the step after one that failed; None: it is repeated."""
-        return None if self.is_undo(name) else self._undo_below(self._index(name) + 1)
-
-    def event_of(self, step: str | None, *, ends: bool = False) -> str | None:
-        """Return the event that begins, or ends, with a step, or with an operation without steps.
+    def event_of(self, name: str, *, ends: bool = False) -> str | None:
+        """Return the event that begins, or ends, with a step.
 
         Steps that share an event begin it with the first of them, and end it with the last. The way
         back begins with the error of the step that failed, and has an event at its end only.
         """
-        if step is None:
-            return self.event
-        if self.is_undo(step):
-            return self.step(step).event if ends else None
-        at = self._index(step)
+        names = [step.name for step in self.steps]
+        if name not in names:
+            return self.step(name).event if ends else None
+        at = names.index(name)
         event = self.steps[at].event
         beside = self.steps[at + 1 : at + 2] if ends else self.steps[:at][-1:]
         return None if any(other.event == event for other in beside) else event
-
-    def _index(self, name: str) -> int:
-        return next(
-            at
-            for at, step in enumerate(self.steps)
-            if name in (step.name, step.undo.name if step.undo else None)
-        )
-
-    def _undo_below(self, index: int) -> MoveStep | None:
-        undos = [step.undo for step in self.steps[:index] if step.undo is not None]
-        return undos[-1] if undos else None
 
     def __str__(self) -> str:
         return self.name
 
 
-STOP: Final = Kind(
-    name="stop",
-    action="stop",
+def _alone(
+    name: str,
+    *,
+    tasks: tuple[str, ...],
+    begins: tuple[str, ...],
+    event: str | None,
+    action: str | None = None,
+    reads_instance: bool = False,
+    spoils_guest: bool = False,
+    **more: Any,
+) -> Kind:
+    """Return a kind whose only step is the work of the server's host, and has its name."""
+    step = OperationStep(
+        name=name,
+        task=tasks[0],
+        event=event,
+        reads_instance=reads_instance,
+        spoils_guest=spoils_guest,
+        creates_guest=spoils_guest,
+    )
+    return Kind(name=name, action=action or name, tasks=tasks, begins=begins, steps=(step,), **more)
+
+
+STOP: Final = _alone(
+    "stop",
     tasks=(states.POWERING_OFF,),
     begins=(ACTIVE, ERROR),
     event="power_off",
     leads_to=STOPPED,
 )
-START: Final = Kind(
-    name="start",
-    action="start",
+START: Final = _alone(
+    "start",
     tasks=(states.POWERING_ON,),
     begins=(STOPPED,),
     event="power_on",
 )
-REBOOT: Final = Kind(
-    name="reboot",
-    action="reboot",
+REBOOT: Final = _alone(
+    "reboot",
     tasks=(states.REBOOTING,),
     begins=(ACTIVE,),
     event="reboot",
     statuses={ACTIVE: "REBOOT"},
-    gives_way="hard_reboot",
+    preempted_by="hard_reboot",
 )
-HARD_REBOOT: Final = Kind(
-    name="hard_reboot",
+HARD_REBOOT: Final = _alone(
+    "hard_reboot",
     action="reboot",
     tasks=(states.REBOOTING_HARD,),
     begins=(ACTIVE, STOPPED, PAUSED, SUSPENDED, ERROR),
     event="reboot",
     statuses={ACTIVE: "HARD_REBOOT"},
 )
-PAUSE: Final = Kind(
-    name="pause",
-    action="pause",
+PAUSE: Final = _alone(
+    "pause",
     tasks=(states.PAUSING,),
     begins=(ACTIVE,),
     event="pause",
     leads_to=PAUSED,
 )
-UNPAUSE: Final = Kind(
-    name="unpause",
-    action="unpause",
+UNPAUSE: Final = _alone(
+    "unpause",
     tasks=(states.UNPAUSING,),
     begins=(PAUSED,),
     event="unpause",
 )
-SUSPEND: Final = Kind(
-    name="suspend",
-    action="suspend",
+SUSPEND: Final = _alone(
+    "suspend",
     tasks=(states.SUSPENDING,),
     begins=(ACTIVE,),
     event="suspend",
     leads_to=SUSPENDED,
 )
-RESUME: Final = Kind(
-    name="resume",
-    action="resume",
+RESUME: Final = _alone(
+    "resume",
     tasks=(states.RESUMING,),
     begins=(SUSPENDED,),
     event="resume",
 )
-REBUILD: Final = Kind(
-    name="rebuild",
-    action="rebuild",
+REBUILD: Final = _alone(
+    "rebuild",
     tasks=(states.REBUILDING, states.REBUILD_BLOCK_DEVICE_MAPPING, states.REBUILD_SPAWNING),
     begins=(ACTIVE, STOPPED, ERROR),
     event="rebuild",
     statuses=dict.fromkeys((ACTIVE, STOPPED, ERROR), "REBUILD"),
     reads_instance=True,
     uses_images=True,
-    spoils=True,
-    without_host=ERROR,
+    spoils_guest=True,
+    lost=IN_ERROR,
 )
 _IMAGE_STEPS: Final = (
     states.IMAGE_SNAPSHOT,
     states.IMAGE_PENDING_UPLOAD,
     states.IMAGE_UPLOADING,
 )
-CREATE_IMAGE: Final = Kind(
-    name="create_image",
+CREATE_IMAGE: Final = _alone(
+    "create_image",
     action="createImage",
     tasks=(states.IMAGE_SNAPSHOT_PENDING, *_IMAGE_STEPS),
     begins=(ACTIVE, STOPPED, PAUSED, SUSPENDED),
@@ -255,8 +236,8 @@ CREATE_IMAGE: Final = Kind(
     reads_instance=True,
     uses_images=True,
 )
-CREATE_BACKUP: Final = Kind(
-    name="create_backup",
+CREATE_BACKUP: Final = _alone(
+    "create_backup",
     action="createBackup",
     tasks=(states.IMAGE_BACKUP, *_IMAGE_STEPS),
     begins=(ACTIVE, STOPPED, PAUSED, SUSPENDED),
@@ -264,9 +245,8 @@ CREATE_BACKUP: Final = Kind(
     reads_instance=True,
     uses_images=True,
 )
-RESCUE: Final = Kind(
-    name="rescue",
-    action="rescue",
+RESCUE: Final = _alone(
+    "rescue",
     tasks=(states.RESCUING,),
     begins=(ACTIVE, STOPPED, ERROR),
     event="rescue",
@@ -274,46 +254,46 @@ RESCUE: Final = Kind(
     reads_instance=True,
     uses_images=True,
 )
-UNRESCUE: Final = Kind(
-    name="unrescue",
-    action="unrescue",
+UNRESCUE: Final = _alone(
+    "unrescue",
     tasks=(states.UNRESCUING,),
     begins=(RESCUED,),
     event="unrescue",
 )
-CHANGE_PASSWORD: Final = Kind(
-    name="change_password",
+CHANGE_PASSWORD: Final = _alone(
+    "change_password",
     action="changePassword",
     tasks=(states.UPDATING_PASSWORD,),
     begins=(ACTIVE,),
     event=None,
     statuses={ACTIVE: "PASSWORD"},
-    once="The password did not reach the server: set it again.",
+    why_not_resent="The password did not reach the server: set it again.",
 )
-TRIGGER_CRASH_DUMP: Final = Kind(
-    name="trigger_crash_dump",
-    action="trigger_crash_dump",
+TRIGGER_CRASH_DUMP: Final = _alone(
+    "trigger_crash_dump",
     tasks=(states.TRIGGERING_CRASH_DUMP,),
     begins=(ACTIVE, PAUSED, RESCUED, ERROR),
     event="trigger_crash_dump",
-    once="The host of the server has not said whether it was done: look, and ask for it again.",
+    why_not_resent="The host of the server has not said whether it was done: look, and ask for it"
+    " again.",
     since="1.4",
 )
-SOFT_DELETE: Final = Kind(
-    name="soft_delete",
+SOFT_DELETE: Final = _alone(
+    "soft_delete",
     action="delete",
     tasks=(states.SOFT_DELETING,),
     begins=(*WITH_GUEST, SOFT_DELETED),
     event="soft_delete",
     leads_to=SOFT_DELETED,
-    insists=True,
-    without_host=SOFT_DELETED,
+    repeated_until_done=True,
+    done=Ending(vm_state=SOFT_DELETED),
+    lost=Ending(vm_state=SOFT_DELETED),
 )
-PREPARE: Final = MoveStep(
+PREPARE: Final = OperationStep(
     name="prepare",
     at=DESTINATION,
     task=states.RESIZE_PREP,
-    undo=MoveStep(
+    undo=OperationStep(
         name="discard",
         at=DESTINATION,
         task=states.RESIZE_PREP,
@@ -322,20 +302,23 @@ PREPARE: Final = MoveStep(
     ),
     event="resize_prep",
 )
-_SEND: Final = MoveStep(
+_SEND: Final = OperationStep(
     name="send",
     at=SOURCE,
     task=states.RESIZE_MIGRATING,
     reads_instance=False,
-    undo=MoveStep(name="stay", at=SOURCE, task=states.RESIZE_MIGRATING),
+    undo=OperationStep(name="stay", at=SOURCE, task=states.RESIZE_MIGRATING),
     event="resize",
 )
-_ARRIVE: Final = MoveStep(
+_ARRIVE: Final = OperationStep(
     name="arrive",
     at=DESTINATION,
     task=states.RESIZE_FINISH,
     copies=True,
-    undo=MoveStep(name="withdraw", at=DESTINATION, task=states.RESIZE_FINISH),
+    creates_guest=True,
+    undo=OperationStep(
+        name="withdraw", at=DESTINATION, task=states.RESIZE_FINISH, destroys_guest=True
+    ),
     event="resize_finish",
 )
 MIGRATE: Final = Kind(
@@ -343,11 +326,14 @@ MIGRATE: Final = Kind(
     action="migrate",
     tasks=(states.RESIZE_PREP, states.RESIZE_MIGRATING, states.RESIZE_FINISH),
     begins=(ACTIVE, STOPPED),
-    event=None,
     statuses={ACTIVE: "RESIZE", STOPPED: "RESIZE"},
     leads_to=RESIZED,
     since="1.5",
     steps=(PREPARE, _SEND, _ARRIVE),
+    done=Ending(
+        vm_state=RESIZED, side=DESTINATION, claims=(SOURCE, DESTINATION), migration=FINISHED
+    ),
+    failed=Ending(vm_state=UNCHANGED, claims=(SOURCE,), migration=FAILED),
 )
 RESIZE: Final = dataclasses.replace(MIGRATE, name="resize", action="resize")
 CONFIRM_RESIZE: Final = Kind(
@@ -355,17 +341,21 @@ CONFIRM_RESIZE: Final = Kind(
     action="confirmResize",
     tasks=(states.RESIZE_CONFIRMING,),
     begins=(RESIZED,),
-    event=None,
+    begins_at=DESTINATION,
     since="1.5",
     steps=(
-        MoveStep(
+        OperationStep(
             name="leave",
             at=SOURCE,
             task=states.RESIZE_CONFIRMING,
             when_down=True,
             event="resize_confirm",
             reads_instance=False,
+            destroys_guest=True,
         ),
+    ),
+    done=Ending(
+        vm_state=LAST_REPORTED, side=DESTINATION, claims=(DESTINATION,), migration=CONFIRMED
     ),
 )
 REVERT_RESIZE: Final = Kind(
@@ -373,25 +363,30 @@ REVERT_RESIZE: Final = Kind(
     action="revertResize",
     tasks=(states.RESIZE_REVERTING,),
     begins=(RESIZED,),
-    event=None,
+    begins_at=DESTINATION,
     statuses={RESIZED: "REVERT_RESIZE"},
     since="1.5",
     steps=(
-        MoveStep(
-            name="withdraw", at=DESTINATION, task=states.RESIZE_REVERTING, event="resize_revert"
+        OperationStep(
+            name="withdraw",
+            at=DESTINATION,
+            task=states.RESIZE_REVERTING,
+            event="resize_revert",
+            destroys_guest=True,
         ),
-        MoveStep(name="stay", at=SOURCE, task=states.RESIZE_REVERTING, event="resize_revert"),
+        OperationStep(name="stay", at=SOURCE, task=states.RESIZE_REVERTING, event="resize_revert"),
     ),
-    ends_at=SOURCE,
+    done=Ending(otherwise=BEFORE_THE_MOVE, side=SOURCE, claims=(SOURCE,), migration=REVERTED),
 )
 # The state of a guest whose host is down is unknown: its row follows it later.
-RESTORE: Final = Kind(
-    name="restore",
-    action="restore",
+RESTORE: Final = _alone(
+    "restore",
     tasks=(states.RESTORING,),
     begins=(SOFT_DELETED,),
     event="restore",
-    without_host=ACTIVE,
+    done=Ending(otherwise=ACTIVE, needs_guest=True),
+    failed=Ending(otherwise=ACTIVE, needs_guest=True),
+    lost=Ending(vm_state=ACTIVE),
 )
 
 KINDS: Final[Mapping[str, Kind]] = {
@@ -403,7 +398,15 @@ KINDS: Final[Mapping[str, Kind]] = {
         *(SOFT_DELETE, RESTORE),
     )
 }
-DESTROYING: Final = ("leave", "withdraw")  # steps that end a guest which the server has run on
+# Steps that end a guest which the server has run on.
+DESTROYING: Final = sorted(
+    {
+        step.name
+        for kind in KINDS.values()
+        for step in (*kind.steps, *(step.undo for step in kind.steps))
+        if step is not None and step.destroys_guest
+    }
+)
 # The later steps of an image are those of a backup, too: whichever kind does them again.
 OF_TASK: Final[Mapping[str, Kind]] = {
     task: kind for kind in [*KINDS.values()][::-1] for task in kind.tasks

@@ -281,21 +281,21 @@ class CellConductor(interface.Interface):
         operation: Operation,
         power_state: int | None,
         events: list[InstanceActionEvent],
+        outcome: str,
         vm_state: str | None = None,
         reason: str | None = None,
-        failed: bool = False,
         handover: str | None = None,
         network_info: NetworkInfo | None = None,
     ) -> None:
-        """End an operation with these events; the instance gets the state of its guest.
+        """End a step of an operation with these events.
 
-        Of a move it ends a step; the next one is sent to its host.
-
+        The next step is sent to its host; after the last one the instance gets the state of its
+        guest.
 
         :param power_state: of the guest; None: there is no guest, the instance goes to ERROR
         :param vm_state: by the guest; None: the hypervisor cannot describe it
+        :param outcome: one of :class:`roost.operations.advance.Outcome`
         :param reason: why the operation failed, as the user may read it
-        :param failed: the guest is unusable, whatever its power state: the instance goes to ERROR
         :param handover: of a move: what the destination has prepared for the source, as JSON
         :param network_info: of a move: the interfaces as the host has plugged them
         :raises roost.exception.Conflict: when the operation is over; nothing is changed then

@@ -6,7 +6,7 @@ from roost import exception, states
 from roost.objects import InstanceLocation, NetworkInfo, Operation
 from roost.objects.host import DELETED, ELSEWHERE, HERE, LEFT, NOWHERE, UNKNOWN
 from roost.operations import kinds
-from roost.operations.moves import may_follow
+from roost.operations.transitions import may_follow
 from roost.security_groups import Filtering
 from tests.builders import CELL1, a_vif
 
@@ -186,10 +186,12 @@ class FakeCellConductor:
         found = self.instances.get(uuid)
         if found is None or found.host != host or found.task_state not in kinds.OF_TASK:
             return None
+        kind = kinds.OF_TASK[found.task_state]
         return Operation.of(
             uuid=uuid,
             instance_uuid=uuid,
-            kind=kinds.OF_TASK[found.task_state].name,
+            kind=kind.name,
+            step=kind.steps[0].name,
             host=host,
             image=self.images.get(uuid),
             instance=found.obj_clone(),
@@ -203,8 +205,8 @@ class FakeCellConductor:
                 setattr(found, name, value)
 
     def end_operation(
-        self, context, *, operation, power_state, events, vm_state=None, reason=None,
-        failed=False, handover=None, network_info=None,
+        self, context, *, operation, power_state, events, outcome, vm_state=None, reason=None,
+        handover=None, network_info=None,
     ):  # fmt: skip
         with self._acting("end_operation"):
             known, instance_uuid = kinds.get(operation.kind), operation.instance_uuid
@@ -212,14 +214,14 @@ class FakeCellConductor:
             found = self._as_expected(instance_uuid, expected)
             self.events[instance_uuid] += events
             self.faults[instance_uuid] = reason
-            if known.insists and reason is not None:
+            if known.repeated_until_done and reason is not None:
                 return
             found.task_state = None
-            if known.insists:
+            if known.repeated_until_done:
                 found.vm_state = known.leads_to
                 found.power_state = power_state or states.NOSTATE
             else:
-                self._settle(found, None if failed else power_state, vm_state)
+                self._settle(found, None if outcome == "spoilt" else power_state, vm_state)
 
     def report_power(
         self, context, *, instance_uuid, host, seen, power_state, events,

@@ -67,7 +67,7 @@ def events(uuid):
 
 def expected(kind):
     """Return the events of an operation that succeeds, by the table of kinds."""
-    names = dict.fromkeys([step.event for step in kind.steps] or [kind.event])
+    names = dict.fromkeys(step.event for step in kind.steps)
     return [f"{name}.{phase}" for name in names if name for phase in ("start", "end")]
 
 

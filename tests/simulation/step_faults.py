@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from roost.compute import build
-from roost.compute.operations import move, rebuild
+from roost.compute.operations import rebuild
+from roost.compute.operations import runner as hosts
 from roost.conductor.super import boot
 from roost.flow import Flow
 from tests.simulation.loop import Killed, current
@@ -98,12 +99,12 @@ def happening(flow: str, runner: Runner) -> Iterator[None]:
 @contextlib.contextmanager
 def happening_in_moves(*runners: Runner) -> Iterator[None]:
     """Let the steps of moves go through runners, each through that of its name."""
-    before = dict(move.STEPS)
+    before = dict(hosts.STEPS)
     for runner in runners:
         runner.watch({"discard", "stay", "withdraw"})
         do = functools.partial(runner, before[runner.step])
-        move.STEPS[runner.step] = do  # type: ignore[index]
+        hosts.STEPS[runner.step] = do  # type: ignore[index]
     try:
         yield
     finally:
-        move.STEPS.update(before)  # type: ignore[attr-defined]
+        hosts.STEPS.update(before)  # type: ignore[attr-defined]

@@ -51,7 +51,7 @@ from roost.objects import ImageMeta, Instance, InstanceFault, Migration
 from roost.objects.migration import FAILED, FINISHED
 from roost.operations import kinds
 from roost.operations.kinds import Kind
-from roost.operations.moves import RESETS
+from roost.operations.transitions import RESETS
 from roost.states import RESIZED
 
 

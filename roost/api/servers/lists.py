@@ -43,7 +43,7 @@ from roost.db.instance_query import NEWEST_FIRST, ListedInstance, Wanted, values
 from roost.db.ordering import Sort
 from roost.db.patterns import Pattern
 from roost.objects import Instance, InstanceMapping
-from roost.operations.moves import MOVES
+from roost.operations.transitions import TRANSITIONS
 
 _DISK: Final = "auto_disk_config"
 _BAD_STATUS_SINCE: Final = 38
@@ -113,7 +113,7 @@ def _progress(call: Call) -> dict[str, Sequence[str]]:
         return {}
     asked = {int(value) for value in call.query.all("progress")}
     done = [states.ACTIVE] if 100 in asked else []  # noqa: PLR2004 - per cent
-    vm_states = {state.vm for state in MOVES} - {states.ACTIVE}
+    vm_states = {state.vm for state in TRANSITIONS} - {states.ACTIVE}
     shown = [*done, *(sorted(vm_states) if 0 in asked else [])]
     also = call.query.all("vm_state")
     return {"vm_state": [vm for vm in shown if not also or vm in also]}

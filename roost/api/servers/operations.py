@@ -29,7 +29,8 @@ from roost.objects import (
     Service,
 )
 from roost.operations import kinds
-from roost.operations.kinds import DESTINATION, SOURCE, Kind
+from roost.operations.kinds import Kind
+from roost.operations.steps import DESTINATION, SOURCE
 from roost.servicegroup.driver import ServiceGroup
 
 LOG = logging.getLogger(__name__)

@@ -28,7 +28,7 @@ from roost.objects import (
 )
 from roost.objects.instance import counted_message
 from roost.operations.kinds import KINDS
-from roost.operations.moves import MOVES
+from roost.operations.transitions import TRANSITIONS
 from roost.states import State
 
 # vm_state -> status, unless the task has one.
@@ -71,7 +71,7 @@ def _status_of(state: State) -> str:
 
 # Status -> internal states.
 STATUSES: Final[Mapping[str, Sequence[State]]] = {
-    status: [state for state in MOVES if _status_of(state) == status]
+    status: [state for state in TRANSITIONS if _status_of(state) == status]
     for status in {*_OF_REST.values(), *_OF_OPERATION.values()}
 }
 

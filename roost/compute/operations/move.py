@@ -1,6 +1,6 @@
 """The steps of moves that are the work of this host: as the source, or as the destination.
 
-A cell-conductor sends them one after the other (``conductor/cell/server_moves.py``). Each may be
+A cell-conductor sends them one after the other (``conductor/cell/operations/``). Each may be
 repeated, and each undo may find anything from nothing to a finished step. The source keeps the
 guest with its disks, stopped, until the move is confirmed. A guest that is resized on its own host
 stays there, and the host keeps what it was.
@@ -18,7 +18,7 @@ from roost.compute.operations.operation import HostOperation, step
 from roost.compute.virt.cold_migration import ColdMoves, MovesGuests, NoteCopied
 from roost.compute.virt.driver import GuestPlacement
 from roost.objects import Instance, NetworkInfo
-from roost.operations.kinds import DESTINATION, SOURCE
+from roost.operations.steps import DESTINATION, SOURCE
 
 LOG = logging.getLogger(__name__)
 _PAUSE: Final = 5.0  # seconds from one report of a copy to the next

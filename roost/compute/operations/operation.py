@@ -19,6 +19,7 @@ from roost.compute.virt.driver import Kernel, WatchesSteps
 from roost.context import RequestContext
 from roost.objects import ImageMeta, Instance, Migration, NetworkInfo, Operation
 from roost.operations.kinds import Kind
+from roost.operations.steps import OperationStep
 
 LOG = logging.getLogger(__name__)
 
@@ -68,6 +69,10 @@ class HostOperation:
             return True
 
         return self.host.patience.retry(f"{self}: begin", ask, stopping=self.host.stopping)
+
+    @property
+    def step(self) -> OperationStep:
+        return self.kind.step(self.row.step)
 
     @property
     def named(self) -> Operation:
@@ -143,7 +148,7 @@ class HostOperation:
             LOG.info("%s: its progress is not reported: %s", self, error.message)
 
     def __str__(self) -> str:
-        step = f" ({self.row.step})" if self.row.step else ""
+        step = f" ({self.row.step})" if self.row.step != self.kind.name else ""
         return f"[instance: {self.uuid}] {self.kind}{step}"
 
 

@@ -19,11 +19,14 @@ from roost.compute.operations.operation import Do, HostOperation, Spared
 from roost.compute.virt.driver import VirtDriver
 from roost.context import RequestContext
 from roost.objects import Operation
-from roost.operations.kinds import Kind
+from roost.operations.advance import Outcome
 
 LOG = logging.getLogger(__name__)
-# What to do for each kind, by the modules that have the steps.
-WORK: Final[Mapping[Kind, Do]] = {**power.WORK, **rebuild.WORK, **snapshot.WORK}
+# What to do in each step; that of an operation on this host alone has the name of its kind.
+STEPS: Final[Mapping[str, Do]] = {
+    **{kind.name: do for kind, do in {**power.WORK, **rebuild.WORK, **snapshot.WORK}.items()},
+    **move.STEPS,
+}
 
 
 def run(operation: HostOperation) -> bool:
@@ -38,54 +41,53 @@ def run(operation: HostOperation) -> bool:
         return False
     LOG.info("%s begins on %s", operation, host.name)
     try:
-        why, spoilt = _try(operation)
+        outcome, why = _try(operation)
     except LostLease as error:
         LOG.info("%s ends without a report: %s", operation, error.message)
         return True
-    if _report(operation, why=why, failed=spoilt) and why is None:
-        if operation.row.step == move.arrive.__name__:
-            host.tracker.built(operation.uuid)
-        if operation.kind.spoils or operation.row.step == move.arrive.__name__:
-            host.note_announced(operation.uuid)
+    reported = _report(operation, outcome, why=why)
+    if reported and outcome is Outcome.DONE and operation.step.creates_guest:
+        host.tracker.built(operation.uuid)
+        host.note_announced(operation.uuid)
     return True
 
 
-def _try(operation: HostOperation) -> tuple[str | None, bool]:
-    """Do the work, and return why it failed, if it did, and whether the guest is unusable now.
+def _try(operation: HostOperation) -> tuple[Outcome, str | None]:
+    """Do the work; return how it ended, and why it failed, if it did.
 
     :raises LostLease: when the operation is no longer this host's
     """
-    spoils = operation.kind.spoils
+    spoils = operation.step.spoils_guest
     try:
-        if operation.row.step is None:
-            WORK[operation.kind](operation)
-        else:
-            _move(operation)
+        _do(operation)
     except LostLease:
         raise
     except Spared as error:
-        return exception.reason(error), False
-    except exception.RoostError as error:
-        LOG.warning("%s failed: %s", operation, error.message)
-        return exception.reason(error), spoils
+        return Outcome.FAILED, exception.reason(error)
     except Exception as error:
-        LOG.exception("%s failed", operation)
-        return exception.reason(error), spoils
+        if isinstance(error, exception.RoostError):
+            LOG.warning("%s failed: %s", operation, error.message)
+        else:
+            LOG.exception("%s failed", operation)
+        return Outcome.SPOILT if spoils else Outcome.FAILED, exception.reason(error)
     finally:
         operation.host.images.release(operation)
-    return None, False
+    return Outcome.DONE, None
 
 
-def _move(operation: HostOperation) -> None:
-    """Do a step of a move; repeat it for a while, if the hypervisor or another cannot be reached.
+def _do(operation: HostOperation) -> None:
+    """Do a step; one of a move again for a while, if the hypervisor or another cannot be reached.
 
     That is no refusal of the move, whose undo would need the same.
     """
-    do = functools.partial(move.STEPS[str(operation.row.step)], operation)
-    operation.host.step_patience.retry(str(operation), do, stopping=operation.host.stopping)
+    do = functools.partial(STEPS[operation.step.name], operation)
+    if operation.kind.is_move:
+        operation.host.step_patience.retry(str(operation), do, stopping=operation.host.stopping)
+    else:
+        do()
 
 
-def _report(operation: HostOperation, *, why: str | None, failed: bool) -> bool:
+def _report(operation: HostOperation, outcome: Outcome, *, why: str | None) -> bool:
     """Report the guest's state to the conductor; retry, because only this host knows it.
 
     :returns: whether the conductor accepted the report
@@ -96,8 +98,8 @@ def _report(operation: HostOperation, *, why: str | None, failed: bool) -> bool:
         operation.context,
         operation=operation.named,
         events=list(operation.timeline.events),
+        outcome=outcome,
         reason=why,
-        failed=failed,
         handover=operation.handover,
         network_info=operation.network_info,
         **_as_found(host.virt, operation.uuid),
@@ -125,6 +127,7 @@ def refuse(host: Host, context: RequestContext, operation: Operation) -> None:
         context,
         operation=operation,
         events=[],
+        outcome=Outcome.FAILED,
         reason="The host of the server is too old for this action; nothing was done.",
         **_as_found(host.virt, operation.instance_uuid),
     )

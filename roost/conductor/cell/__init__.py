@@ -1,7 +1,7 @@
 """The cell-conductor. It reads and writes the database of its cell and no other.
 
 ``manager.py`` serves the RPC interface for hosts; ``builds.py`` begins and ends builds,
-``reschedule.py`` takes the next alternate, ``operation_outcomes.py`` ends operations,
+``reschedule.py`` takes the next alternate, ``operations/`` takes operations to their end,
 ``delete.py`` finishes deletes, ``liveness.py`` reports to schedulers which hosts are up,
 ``sweeper.py`` takes up tasks whose lease has expired.
 

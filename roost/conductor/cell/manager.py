@@ -7,13 +7,14 @@ from roost import exception
 from roost.callers import Level
 from roost.conductor.cell.builds import BuildProgress
 from roost.conductor.cell.delete import Deletion
+from roost.conductor.cell.guest_reports import GuestReports
 from roost.conductor.cell.interfaces import Interfaces
 from roost.conductor.cell.liveness import COMPUTE
-from roost.conductor.cell.operation_outcomes import ObservedGuest, OperationOutcomes
+from roost.conductor.cell.operations.outcomes import OperationOutcomes
+from roost.conductor.cell.operations.reports import ObservedGuest, StepReport
 from roost.conductor.cell.report_parts import ReportParts
 from roost.conductor.cell.reschedule import FailedAttempt, Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
-from roost.conductor.cell.server_moves import ServerMoves, StepReport
 from roost.context import RequestContext
 from roost.db.cell import identity, instances, migrations, services
 from roost.db.cell.leases import HeldLease
@@ -30,6 +31,7 @@ from roost.objects import (
     Selection,
     Vif,
 )
+from roost.operations.advance import Outcome
 from roost.rpc.serializer import backported
 
 
@@ -47,7 +49,7 @@ class CellConductorManager:
         rescheduling: Rescheduling,
         deletion: Deletion,
         outcomes: OperationOutcomes,
-        moves: ServerMoves,
+        guests: GuestReports,
         interfaces: Interfaces,
         filterings: HostSecurityGroups,
         report_parts: ReportParts,
@@ -58,7 +60,7 @@ class CellConductorManager:
         self._rescheduling = rescheduling
         self._deletion = deletion
         self._outcomes = outcomes
-        self._moves = moves
+        self._guests = guests
         self._interfaces = interfaces
         self._filterings = filterings
         self._report_parts = report_parts
@@ -235,7 +237,7 @@ class CellConductorManager:
         instance_uuids: list[str],
         and_others_here: bool = False,
     ) -> list[InstanceLocation]:
-        return self._outcomes.locate(host, instance_uuids, and_others_here=and_others_here)
+        return self._guests.locate(host, instance_uuids, and_others_here=and_others_here)
 
     def has_task(
         self, context: RequestContext, *, instance_uuid: str, host: str, tasks: list[str]
@@ -243,20 +245,12 @@ class CellConductorManager:
         return self._progress.has_task(instance_uuid, host, tasks)
 
     def begin_operation(self, context: RequestContext, *, operation: Operation) -> Operation | None:
-        found = self._outcomes.take_up(context, operation, seconds=self._lease_seconds)
-        if found is None or not self._moves.claims.may_have_expired(found):
-            return found
-        if not self._moves.keep_claim(context, found):
-            return None
         return self._outcomes.take_up(context, operation, seconds=self._lease_seconds)
 
     def advance_operation(
         self, context: RequestContext, *, operation: Operation, changes: dict[str, Any]
     ) -> None:
-        if operation.step is None:
-            self._outcomes.advance(operation, changes)
-        else:
-            self._outcomes.note_copied(operation, changes)
+        self._outcomes.advance(operation, changes)
 
     def end_operation(
         self,
@@ -265,17 +259,15 @@ class CellConductorManager:
         operation: Operation,
         power_state: int | None,
         events: list[InstanceActionEvent],
+        outcome: str,
         vm_state: str | None = None,
         reason: str | None = None,
-        failed: bool = False,
         handover: str | None = None,
         network_info: NetworkInfo | None = None,
     ) -> None:
-        found = ObservedGuest(operation.host, power_state, vm_state, events, reason, failed)
-        if operation.step is None:
-            self._outcomes.end(context, operation, found)
-        else:
-            self._moves.end_step(context, operation, StepReport(found, handover, network_info))
+        found = ObservedGuest(operation.host, power_state, vm_state, events, reason)
+        report = StepReport(found, _outcome(outcome), handover, network_info)
+        self._outcomes.end(context, operation, report)
 
     def report_power(
         self,
@@ -290,12 +282,19 @@ class CellConductorManager:
         reason: str | None = None,
     ) -> None:
         found = ObservedGuest(host, power_state, vm_state, events, reason)
-        self._outcomes.settle(context, instance_uuid, found, seen=seen)
+        self._guests.settle(context, instance_uuid, found, seen=seen)
 
     def report_finding(self, context: RequestContext, *, finding: HostFinding) -> None:
-        self._outcomes.notify(context, finding)
+        self._guests.notify(context, finding)
 
     def object_backport(
         self, context: RequestContext, *, objinst: RoostObject, versions: dict[str, str]
     ) -> dict[str, Any]:
         return backported(objinst, versions)
+
+
+def _outcome(name: str) -> Outcome:
+    try:
+        return Outcome(name)
+    except ValueError:
+        raise exception.Invalid(f"{name!r} is no outcome of a step.") from None

@@ -12,18 +12,16 @@ from collections.abc import Callable, Collection
 from typing import Protocol, TypeVar
 
 from roost import exception, states
-from roost.conductor.cell.confirmations import Confirmations
 from roost.conductor.cell.delete import Deletion
-from roost.conductor.cell.operation_outcomes import OperationOutcomes
+from roost.conductor.cell.operations.confirmations import Confirmations
+from roost.conductor.cell.operations.outcomes import OperationOutcomes
 from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
-from roost.conductor.cell.server_moves import ServerMoves
 from roost.context import RequestContext, current, project_context
 from roost.db.cell import builds, leases, left_behind, operations
 from roost.db.cell.leases import ExpiredLease
 from roost.db.cell.operations import OverdueOperation
 from roost.db.engine import Database, retried
-from roost.operations import kinds
 from roost.rpc.compute import Compute
 
 LOG = logging.getLogger(__name__)
@@ -120,33 +118,15 @@ class Deletes:
 
 @dataclasses.dataclass(frozen=True)
 class Operations:
-    """Sends an operation again to a host that is up; ends that of a host that is down.
-
-    One that its host does not do, however often it was sent there, ends, too.
-    """
+    """Goes on with an operation whose host does not, as ``roost/operations/advance.py`` says."""
 
     outcomes: OperationOutcomes
-    moves: ServerMoves
 
     def host_is_up(self, operation: OverdueOperation) -> None:
-        kind = kinds.get(operation.kind)
-        if kind.steps:
-            self.moves.host_is_up(operation)
-        elif kind.once is not None:
-            self.outcomes.abandon(operation, kind.once)
-        elif operation.tries >= kind.tries and not kind.insists:
-            why = f"The host of the server did not do it: it was sent there {kind.tries + 1} times."
-            self.outcomes.abandon(operation, why)
-        else:
-            self.outcomes.resend(operation)
+        self.outcomes.overdue(operation, is_down=False)
 
     def host_is_down(self, operation: OverdueOperation) -> None:
-        if kinds.get(operation.kind).steps:
-            self.moves.host_is_down(operation)
-            return
-        action = kinds.get(operation.kind).action
-        why = f"The host of the server went down during the action: {action}."
-        self.outcomes.abandon(operation, why)
+        self.outcomes.overdue(operation, is_down=True)
 
 
 def _context(task: ExpiredLease | OverdueOperation) -> RequestContext:

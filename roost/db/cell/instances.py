@@ -16,7 +16,7 @@ from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.types import database_now
 from roost.objects import Instance, NetworkInfo
-from roost.operations.moves import MOVES, Moves
+from roost.operations.transitions import TRANSITIONS, Transitions
 
 _instances = models.instances
 _OWNED = (
@@ -108,7 +108,7 @@ def update(
     *,
     expected: Mapping[str, Any],
     at: datetime.datetime | None = None,
-    moves: Moves = MOVES,
+    moves: Transitions = TRANSITIONS,
 ) -> bool:
     """Change an instance, if it is as expected. A new task ends the lease of the old one.
 
@@ -261,7 +261,7 @@ def row_to_instance(row: sa.Row[tuple[object, ...]]) -> Instance:
     )
 
 
-def _move(changes: Mapping[str, Any], moves: Moves) -> list[sa.ColumnElement[bool]]:
+def _move(changes: Mapping[str, Any], moves: Transitions) -> list[sa.ColumnElement[bool]]:
     """Return the condition that the table of states allows the change."""
     after = {name: changes[name] for name in ("vm_state", "task_state") if name in changes}
     if not after:
@@ -272,7 +272,7 @@ def _move(changes: Mapping[str, Any], moves: Moves) -> list[sa.ColumnElement[boo
     return [_conditions[key]]
 
 
-def _allowed(after: Mapping[str, Any], moves: Moves) -> sa.ColumnElement[bool]:
+def _allowed(after: Mapping[str, Any], moves: Transitions) -> sa.ColumnElement[bool]:
     """Return the condition as text, once: it names up to a hundred states, in most updates."""
     tasks: dict[str, set[str]] = collections.defaultdict(set)
     for before in moves:

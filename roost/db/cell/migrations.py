@@ -20,7 +20,7 @@ from roost.db.ordering import Sort
 from roost.db.types import database_now
 from roost.objects import Flavor, Instance, Migration
 from roost.objects.migration import ENDED, FINISHED, MIGRATING
-from roost.operations.kinds import DESTINATION, SOURCE
+from roost.operations.steps import DESTINATION, SOURCE
 
 NEWEST_FIRST: Final = (Sort("created_at", descending=True), Sort("uuid", descending=True))
 _table = models.migrations

@@ -119,8 +119,8 @@ builds = sa.Table(
 )
 
 # An operation under way on an instance. The row is deleted when the operation ends; its action in
-# the history has its uuid. ``tries``: how often it was sent to the host again. Of a move: the step
-# of its host, the request for its destination, JSON of what that has prepared, and why the move is
+# the history has its uuid. ``tries``: how often its step was sent to the host again. Of a move: the
+# request for its destination, JSON of what that has prepared, and why the move is
 # being undone.
 operations = sa.Table(
     "operations",
@@ -129,7 +129,7 @@ operations = sa.Table(
     sa.Column("instance_uuid", Uuid, nullable=False, unique=True),
     sa.Column("kind", sa.String(32), nullable=False),
     sa.Column("host", sa.String(255), nullable=False, index=True),
-    sa.Column("step", sa.String(32)),
+    sa.Column("step", sa.String(32), nullable=False),
     sa.Column("image", LongText),
     sa.Column("spec", LongText),
     sa.Column("handover", LongText),

@@ -2,7 +2,7 @@
 
 An instance has at most one. Its task state says how far it is; both change in one transaction. The
 history of the operation is the action that has its uuid, so no end of one reaches another's action.
-The row of a move names the step that is under way, and the host that does it.
+Its row names the step that is under way, and the host that does it.
 
 The host that works on it renews its lease. An operation whose lease has expired is taken over by
 one sweep, which holds a lease of its own meanwhile. All times are by the clock of the database.
@@ -28,8 +28,8 @@ from roost.objects import (
     Operation,
     RequestSpec,
 )
-from roost.operations.kinds import DESTINATION, DESTROYING, KINDS, SOURCE, Kind, MoveStep
-from roost.states import RESIZED
+from roost.operations.kinds import DESTROYING, KINDS, Kind
+from roost.operations.steps import SOURCE, OperationStep
 
 _table = models.operations
 _c = _table.c
@@ -42,10 +42,7 @@ NAMES: Final = (
 )  # what messages say of an operation
 _COLUMNS: Final = tuple(_c[name] for name in Operation.fields if name in _c)
 # The row of an operation as a message names it; the parameters are ``_named``.
-_IS: Final = (
-    *(_c[name] == sa.bindparam(f"is_{name}") for name in NAMES if name != "step"),
-    sa.func.coalesce(_c.step, "") == sa.bindparam("is_step"),
-)
+_IS: Final = tuple(_c[name] == sa.bindparam(f"is_{name}") for name in NAMES)
 _UNTIL: Final = sa.bindparam("until", type_=UtcDateTime())
 _SOONER: Final = sa.or_(_c.lease_until.is_(None), _c.lease_until < _UNTIL)
 _TAKE_UP: Final = (
@@ -54,15 +51,14 @@ _TAKE_UP: Final = (
     .values(lease_until=sa.case((_SOONER, _UNTIL), else_=_c.lease_until))
 )
 _CHECK: Final = sa.select(_c.uuid).where(*_IS)
-_LOCK: Final = _CHECK.with_for_update()
-_SPEC: Final = sa.select(_c.spec).where(*_IS)
-_REASON: Final = sa.select(_c.reason).where(_c.uuid == sa.bindparam("uuid"))
+_LOCK: Final = sa.select(_c.tries).where(*_IS).with_for_update()
+_REQUEST: Final = sa.select(_c.spec, _c.reason).where(*_IS)
 _OF_INSTANCE: Final = sa.select(*_COLUMNS).where(_c.instance_uuid == sa.bindparam("instance_uuid"))
 _AT_ONCE: Final = 500  # rows that one sweep takes
 _QUEUED: Final = "queued"  # status of an image without data, as in roost/image/driver.py
 # Kinds that may begin while another operation is under way, which ends then.
-_PREEMPTING: Final = {kind.gives_way for kind in KINDS.values()} | {
-    kind.name for kind in KINDS.values() if kind.insists
+_PREEMPTING: Final = {kind.preempted_by for kind in KINDS.values()} | {
+    kind.name for kind in KINDS.values() if kind.repeated_until_done
 }
 
 
@@ -75,7 +71,7 @@ class OverdueOperation(NamedTuple):
     request_id: str
     kind: str
     host: str
-    step: str | None
+    step: str
     tries: int
     lease_until: datetime.datetime
 
@@ -112,17 +108,15 @@ def start(
     instance = instances.get(session, instance_uuid)
     if instance.host is None:
         raise exception.Conflict(f"Instance {instance_uuid} is not ready")
+    step = kind.steps[0]
     row = {
         "uuid": uuid,
         "instance_uuid": instance_uuid,
         "kind": kind.name,
-        "host": instance.host,
-        "step": None,
+        "host": instance.host if migration is None else migration.host_at(step.at),
+        "step": step.name,
         "request_id": record.request_id,
     }
-    if migration is not None:
-        step = kind.steps[0]
-        row |= {"host": migration.host_at(step.at), "step": step.name}
     if is_new:
         if kind.name in _PREEMPTING:
             why = f"It was ended by another action: {kind.action}."
@@ -141,10 +135,10 @@ def _before(kind: Kind, migration: Migration | None) -> dict[str, Any]:
     """
     if migration is None:
         return {}
-    if RESIZED in kind.begins:
-        return {"task_state": None, "host": migration.host_at(DESTINATION)}
-    flavor_id = migration.old_flavor.flavorid
-    return {"task_state": None, "host": migration.host_at(SOURCE), "flavor_id": flavor_id}
+    before = {"task_state": None, "host": migration.host_at(kind.begins_at)}
+    if kind.begins_at == SOURCE:
+        before["flavor_id"] = migration.old_flavor.flavorid
+    return before
 
 
 def find(session: Session, instance_uuid: str) -> Operation | None:
@@ -159,7 +153,7 @@ def find(session: Session, instance_uuid: str) -> Operation | None:
 def find_move(session: Session, instance_uuid: str) -> Operation | None:
     """Return the move that is under way on an instance."""
     found = find(session, instance_uuid)
-    return None if found is None or found.step is None else found
+    return found if found is not None and KINDS[found.kind].is_move else None
 
 
 def take_up(session: Session, operation: Operation, *, until: datetime.datetime) -> bool:
@@ -170,24 +164,27 @@ def take_up(session: Session, operation: Operation, *, until: datetime.datetime)
     return session.execute(_TAKE_UP, {**_named(operation), "until": until}).rowcount == 1
 
 
-def check(session: Session, operation: Operation) -> None:
+def check(session: Session, operation: Operation) -> int:
     """Make sure that an operation is under way on its host, and stays so in this transaction.
 
     Lock the instance's row first.
 
+    :returns: how often its step was sent to its host again
     :raises roost.exception.Conflict: when it is over, or another host's
     """
-    if session.execute(_LOCK, _named(operation)).first() is None:
+    row = session.execute(_LOCK, _named(operation)).first()
+    if row is None:
         raise _is_over(operation.uuid)
+    return int(row.tries)
 
 
 def is_under_way(session: Session, operation: Operation) -> bool:
-    """Return whether an operation is under way on its host, and in its step, if it has one."""
+    """Return whether an operation is under way on its host, and in its step."""
     return session.execute(_CHECK, _named(operation)).first() is not None
 
 
 def _named(operation: Operation) -> dict[str, Any]:
-    return {f"is_{name}": getattr(operation, name) or "" for name in NAMES}
+    return {f"is_{name}": getattr(operation, name) for name in NAMES}
 
 
 def end(
@@ -225,14 +222,14 @@ def preempt(session: Session, instance_uuid: str, why: str) -> None:
 def go_on(
     session: Session,
     operation: Operation,
-    step: MoveStep,
+    step: OperationStep,
     events: Sequence[InstanceActionEvent],
     *,
     host: str,
     until: datetime.datetime,
     **values: Any,
 ) -> None:
-    """Write the next step of a move into its row. The instance's row is changed before.
+    """Write the next step into the row of an operation. The instance's row is changed before.
 
     :param operation: as it was, and as its row has to be
     :param host: does the step
@@ -248,16 +245,15 @@ def go_on(
     actions.add_to_operation(session, operation.uuid, events)
 
 
-def spec_of(session: Session, operation: Operation) -> RequestSpec | None:
-    """Return the request for the destination of a move; None: it is over, or in another step."""
-    found: RequestSpec | None = wire.load(session.scalar(_SPEC, _named(operation)))
-    return found
+def request_of(
+    session: Session, operation: Operation
+) -> tuple[RequestSpec | None, str | None] | None:
+    """Return the request for the destination of a move, and why it is being undone, if it is.
 
-
-def reason(session: Session, uuid: str) -> str | None:
-    """Return why a move is being undone; None: it is not."""
-    found: str | None = session.scalar(_REASON, {"uuid": uuid})
-    return found
+    :returns: None: the move is over, or in another step
+    """
+    row = session.execute(_REQUEST, _named(operation)).one_or_none()
+    return None if row is None else (wire.load(row.spec), row.reason)
 
 
 def waits_for_image(session: Session, instance_uuid: str, image_id: str) -> bool:
@@ -297,7 +293,7 @@ def take_overdue(session: Session, *, seconds: float) -> list[OverdueOperation]:
         _c.lease_until <= now, _c.lease_until.is_(None) & (_c.created_at <= now - length)
     )
     lately = sa.func.coalesce(_c.lease_until, _c.created_at, type_=UtcDateTime()) > now - OLD_COPY
-    safe = sa.or_(_c.step.is_(None), _c.step.not_in(DESTROYING), lately)
+    safe = sa.or_(_c.step.not_in(DESTROYING), lately)
     found = [*session.scalars(sa.select(_c.uuid).where(overdue, safe).limit(_AT_ONCE))]
     if not found:
         return []

@@ -6,7 +6,7 @@ from roost import states
 from roost.api.dependencies import ApiOptions
 from roost.db.cell import faults, operations
 from roost.objects.mapping import CELL0_UUID
-from roost.operations.moves import RESETS
+from roost.operations.transitions import RESETS
 from tests import api_harness
 from tests.api_harness import ADMIN, ALICE
 from tests.builders import CELL1, a_uuid

@@ -216,5 +216,5 @@ def do_step(rig, monkeypatch):
 def run(manager, instance, *, kind, context=None, image=None, **told):
     """What an action of a user comes to here: the row has the operation, then the message comes."""
     names = {"uuid": instance.uuid, "instance_uuid": instance.uuid, "host": "h1"}
-    operation = Operation.of(**names, kind=kind, image=image)
+    operation = Operation.of(**names, kind=kind, step=kind, image=image)
     manager.run(context or a_context(), operation=operation, **told)

@@ -6,7 +6,7 @@ import pytest
 
 from roost import exception, states
 from roost.objects import BlockDevice, GuestConfig
-from roost.operations.kinds import MIGRATE, REVERT_RESIZE
+from roost.operations.kinds import CONFIRM_RESIZE, MIGRATE, REVERT_RESIZE
 from tests.builders import a_migration
 
 MIB = 1024**2
@@ -85,7 +85,7 @@ def test_a_guest_that_is_to_leave_is_gone_when_the_hypervisor_is_back(
 ):
     migration = a_migration(instance_uuid=server.uuid, source_host="h1", dest_host="h2")
     unreachable("destroy", 2)
-    assert do_step(server, "leave", kind=MIGRATE, migration=migration)["reason"] is None
+    assert do_step(server, "leave", kind=CONFIRM_RESIZE, migration=migration)["reason"] is None
     assert rig.virt.list_guests() == []
 
 

@@ -6,14 +6,14 @@ import pytest
 
 from roost import exception, states
 from roost.operations.kinds import OF_TASK
-from roost.operations.moves import MOVES
+from roost.operations.transitions import TRANSITIONS
 from tests.builders import NOW, a_context
 from tests.unit.compute.conftest import run
 from tests.unit.compute.reconcile_harness import World
 
 # Steps of moves have tests of their own: see test_server_moves and task_leases.
-MOVING = {task for task, kind in OF_TASK.items() if kind.steps}
-TASKS = sorted({state.task for state in MOVES} - {None, states.DELETING, *MOVING})
+MOVING = {task for task, kind in OF_TASK.items() if kind.is_move}
+TASKS = sorted({state.task for state in TRANSITIONS} - {None, states.DELETING, *MOVING})
 DIARY = {"diary": "what its user has written since"}
 
 

@@ -350,7 +350,7 @@ def test_images_of_other_projects_push_no_backup_out_and_are_not_deleted(shots):
     assert set(shots.kept()) == {first.id, second.id, *feigned}
 
 
-@pytest.mark.parametrize("task", [task for task, kind in OF_TASK.items() if not kind.steps])
+@pytest.mark.parametrize("task", [task for task, kind in OF_TASK.items() if not kind.is_move])
 def test_a_task_that_is_over_or_somebody_elses_is_left_alone(rig, server, task):
     manager, instance = server(task)
     instance.host = "h2"

@@ -7,13 +7,13 @@ import pytest
 from roost.cells import Cells
 from roost.conductor.cell import sweeper
 from roost.conductor.cell.builds import BuildProgress
-from roost.conductor.cell.confirmations import Confirmations
 from roost.conductor.cell.delete import Deletion
-from roost.conductor.cell.move_claims import MoveClaims
-from roost.conductor.cell.operation_outcomes import OperationOutcomes
+from roost.conductor.cell.operations.claims import MoveClaims
+from roost.conductor.cell.operations.confirmations import Confirmations
+from roost.conductor.cell.operations.moves import ServerMoves
+from roost.conductor.cell.operations.outcomes import OperationOutcomes
 from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
-from roost.conductor.cell.server_moves import ServerMoves
 from roost.conductor.cell.sweeper import CellSweeper
 from roost.conductor.notifications import ServerNotifications
 from roost.conductor.super.boot_service import BootService
@@ -149,28 +149,24 @@ class CellWorld:
     context: object = dataclasses.field(default_factory=a_context)
 
     @property
-    def moves(self):
+    def outcomes(self):
         notifications = ServerNotifications(self.database, self.notifier)
-        return ServerMoves(
-            "conductor1",
-            self.database,
-            MoveClaims(self.database, self.scheduler, 3),
-            Compute(self.bus),
-            notifications,
-            seconds=30,
+        claims = MoveClaims(self.database, self.scheduler, 3)
+        moves = ServerMoves(self.database, claims, seconds=30)
+        return OperationOutcomes(
+            "conductor1", self.database, moves, Compute(self.bus), notifications
         )
 
     def sweeper(self, *, lease_seconds=-1):
         """A sweeper of this cell, which finds ``down`` to be the hosts that are."""
         compute = Compute(self.bus)
-        outcomes = OperationOutcomes("conductor1", self.database, compute, self.notifier)
         filterings = HostSecurityGroups(self.database, compute, filters=self.filters)
         return CellSweeper(
             self.database,
             sweeper.Builds(self.database, self.rescheduling, patience=3),
             sweeper.Deletes(self.deletion, compute, filterings),
-            sweeper.Operations(outcomes, self.moves),
-            Confirmations(self.database, self.moves, self.confirm_seconds),
+            sweeper.Operations(self.outcomes),
+            Confirmations(self.database, self.outcomes, self.confirm_seconds),
             surely_down=lambda _hosts: self.down,
             lease_seconds=lease_seconds,
         )

@@ -11,7 +11,7 @@ from roost.db.cell import actions, faults, instances, leases, left_behind, model
 from roost.db.types import utcnow
 from roost.operations import kinds
 from roost.operations.kinds import OF_TASK, REBUILD, RESTORE, SOFT_DELETE
-from roost.operations.moves import MOVES
+from roost.operations.transitions import TRANSITIONS
 from tests.builders import an_instance
 from tests.operation_rows import put_under
 from tests.unit.conductor.test_reschedule import details, get, row, under_way
@@ -77,9 +77,9 @@ def told(cell):
     sorted(
         {
             state.task
-            for state in MOVES
+            for state in TRANSITIONS
             if state.task not in OF_TASK
-            or not (OF_TASK[state.task].once or OF_TASK[state.task].steps)
+            or not (OF_TASK[state.task].why_not_resent or OF_TASK[state.task].is_move)
         }
         - {None}
     ),
@@ -236,12 +236,12 @@ def test_a_delete_of_an_instance_on_no_host_ends_here(cell):
 
 RESTING = [
     (before.vm, before.task)
-    for before in MOVES
+    for before in TRANSITIONS
     if before.task in OF_TASK and before.task not in (*SOFT_DELETE.tasks, *RESTORE.tasks)
     if not OF_TASK[before.task].steps
 ]
 REBUILDS = [each for each in RESTING if each[1] in REBUILD.tasks]
-TOLD = [each for each in RESTING if OF_TASK[each[1]].once is None]
+TOLD = [each for each in RESTING if OF_TASK[each[1]].why_not_resent is None]
 
 
 @pytest.mark.parametrize(("vm_state", "task"), TOLD)
@@ -309,7 +309,7 @@ def test_an_operation_that_its_host_never_does_ends_with_each_try_in_its_fault(c
     with cell.database.read() as session:
         fault = faults.latest(session, [made.uuid])[made.uuid]
     assert fault.message == "The host of the server did not do it: it was sent there 3 times."
-    assert fault.details.count("h1 did not go on with it") == 2
+    assert fault.details.count("h1 did not go on with rebuild") == 2
 
 
 def test_an_operation_that_is_sent_again_is_not_counted_when_its_host_cannot_be_reached(cell):

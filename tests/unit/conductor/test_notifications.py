@@ -7,13 +7,11 @@ import pytest
 import sqlalchemy as sa
 
 from roost import conf, exception, states
-from roost.conductor.cell.operation_outcomes import ObservedGuest, OperationOutcomes
-from roost.conductor.cell.server_moves import StepReport
+from roost.conductor.cell.operations.reports import ObservedGuest
 from roost.conductor.notifications import ServerNotifications
 from roost.db.cell import instances, migrations, operations
 from roost.objects import NetworkInfo, Operation
 from roost.operations.kinds import KINDS, MIGRATE, OF_TASK
-from roost.rpc.compute import Compute
 from roost.rpc.notifications import Notifier
 from tests.builders import (
     CELL1,
@@ -27,7 +25,7 @@ from tests.builders import (
     an_image,
     an_instance,
 )
-from tests.operation_rows import put_under
+from tests.operation_rows import a_report, put_under
 from tests.unit.golden import check_golden
 
 DOC = pathlib.Path(__file__).parents[3] / "doc"
@@ -38,7 +36,7 @@ FAILED = ObservedGuest("h1", states.RUNNING, states.ACTIVE, reason="It does not 
 
 @pytest.fixture
 def outcomes(cell):
-    return OperationOutcomes("conductor1", cell.database, Compute(cell.bus), cell.notifier)
+    return cell.outcomes
 
 
 @pytest.fixture
@@ -115,7 +113,9 @@ def test_the_whole_of_one_is_as_documented(cell, moving):
 def test_an_operation_has_a_notification_of_its_start_and_one_of_its_end(cell, outcomes, begun):
     operation = begun()
     outcomes.take_up(cell.context, operation, seconds=30)
-    outcomes.end(cell.context, operation, ObservedGuest("h1", states.SHUTDOWN, states.STOPPED))
+    outcomes.end(
+        cell.context, operation, a_report(ObservedGuest("h1", states.SHUTDOWN, states.STOPPED))
+    )
     assert cell.notifier.events() == ["instance.power_off.start", "instance.power_off.end"]
     assert cell.notifier.publishers == ["nova-compute:h1"] * 2
     before, after = [payload["nova_object.data"] for _event, payload in cell.notifier.sent]
@@ -127,7 +127,7 @@ def test_an_operation_has_a_notification_of_its_start_and_one_of_its_end(cell, o
 
 
 def test_an_operation_that_failed_has_one_of_its_error_which_says_why(cell, outcomes, begun):
-    outcomes.end(cell.context, begun(), FAILED)
+    outcomes.end(cell.context, begun(), a_report(FAILED))
     assert cell.notifier.errors == ["instance.power_off.error"]
     ((_event, payload),) = cell.notifier.sent
     fault = payload["nova_object.data"]["fault"]["nova_object.data"]
@@ -135,34 +135,35 @@ def test_an_operation_that_failed_has_one_of_its_error_which_says_why(cell, outc
 
 
 def test_without_its_guest_it_has_failed_whatever_its_host_says(cell, outcomes, begun):
-    outcomes.end(cell.context, begun(states.REBOOTING_HARD), ObservedGuest("h1", None))
+    outcomes.end(cell.context, begun(states.REBOOTING_HARD), a_report(ObservedGuest("h1", None)))
     assert cell.notifier.errors == ["instance.reboot.error"]
 
 
 def test_one_that_nobody_does_any_more_has_failed(cell, outcomes, begun):
     begun()
     overdue = _overdue(cell)
-    for _ in range(2):
-        outcomes.abandon(overdue, "Its host went down.")
+    outcomes.overdue(overdue, is_down=True)
+    with pytest.raises(exception.Conflict):
+        outcomes.overdue(overdue, is_down=True)
     assert cell.notifier.events() == cell.notifier.errors == ["instance.power_off.error"]
 
 
 def test_one_that_goes_on_until_it_is_done_ends_well(cell, outcomes, begun):
     operation = begun(states.SOFT_DELETING)
-    outcomes.end(cell.context, operation, FAILED)
+    outcomes.end(cell.context, operation, a_report(FAILED))
     assert cell.notifier.sent == []  # it is sent there again
-    outcomes.abandon(_overdue(cell), "Its host went down.")
+    outcomes.overdue(_overdue(cell), is_down=True)
     assert cell.notifier.events() == ["instance.soft_delete.end"]
     assert cell.notifier.errors == []
 
 
 def test_what_a_host_may_not_begin_or_end_has_none(cell, outcomes, begun):
     operation = begun()
-    outcomes.end(cell.context, operation, RUNS)
+    outcomes.end(cell.context, operation, a_report(RUNS))
     cell.notifier.sent.clear()
     assert outcomes.take_up(cell.context, operation, seconds=30) is None
     with pytest.raises(exception.Conflict):
-        outcomes.end(cell.context, operation, RUNS)
+        outcomes.end(cell.context, operation, a_report(RUNS))
     assert cell.notifier.sent == []
 
 
@@ -181,7 +182,7 @@ def test_of_a_move_the_step_that_failed_has_one_and_so_has_the_end_of_the_way_ba
     reason = "it broke"
     while operation is not None:
         found = ObservedGuest(operation.host, states.RUNNING, states.ACTIVE, reason=reason)
-        cell.moves.end_step(cell.context, operation, StepReport(found))
+        cell.outcomes.end(cell.context, operation, a_report(found))
         reason = None
         with cell.database.read() as session:
             operation = operations.find(session, operation.instance_uuid)
@@ -205,7 +206,7 @@ def test_it_is_sent_after_the_change_and_before_the_next_host_begins(cell, movin
 
     cell.notifier = Listener()
     found = ObservedGuest("h2", states.RUNNING, states.ACTIVE)
-    cell.moves.end_step(cell.context, operation, StepReport(found))
+    cell.outcomes.end(cell.context, operation, a_report(found))
     assert seen == [("instance.resize_prep.end", "nova-compute:h2", "send", [])]
     assert [(host, sent["operation"].step) for host, _, sent in cell.bus.sent] == [("h1", "send")]
 
@@ -219,7 +220,7 @@ def test_one_that_cannot_be_sent_is_logged_and_all_else_goes_on(
     operation = begun()
     monkeypatch.setattr(ServerNotifications, "_read", fail)
     assert outcomes.take_up(cell.context, operation, seconds=30) is not None
-    outcomes.end(cell.context, operation, RUNS)
+    outcomes.end(cell.context, operation, a_report(RUNS))
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
         f"[instance: {operation.instance_uuid}] could not read what the notification"
         f" instance.power_off.{phase} needs"
@@ -248,10 +249,10 @@ def test_switched_off_they_cost_no_statement(cell, outcomes, begun, moving, monk
             cell.database._clock.read(session)
         sa.event.listen(cell.database.engine, "before_cursor_execute", note)
         outcomes.take_up(cell.context, operation, seconds=30)
-        outcomes.end(cell.context, operation, RUNS)
+        outcomes.end(cell.context, operation, a_report(RUNS))
         outcomes.take_up(cell.context, move, seconds=30)
-        report = StepReport(ObservedGuest("h2", states.RUNNING, states.ACTIVE))
-        cell.moves.end_step(cell.context, move, report)
+        report = a_report(ObservedGuest("h2", states.RUNNING, states.ACTIVE))
+        cell.outcomes.end(cell.context, move, report)
         sa.event.remove(cell.database.engine, "before_cursor_execute", note)
         return seen
 
@@ -326,13 +327,8 @@ def test_they_are_switched_on_by_a_driver(tmp_path, drivers, enabled):
 
 
 def test_each_kind_has_an_event_or_its_steps_have_but_for_the_password():
-    unnamed = [
-        kind
-        for kind in KINDS.values()
-        if not (all(step.event for step in kind.steps) if kind.steps else kind.event)
-    ]
+    unnamed = [kind for kind in KINDS.values() if not all(step.event for step in kind.steps)]
     assert unnamed == [CHANGED_PASSWORD]
-    assert [kind for kind in KINDS.values() if kind.steps and kind.event] == []
 
 
 def test_an_event_of_two_steps_begins_with_one_and_ends_with_the_other():
@@ -345,12 +341,13 @@ def test_an_event_of_two_steps_begins_with_one_and_ends_with_the_other():
 def test_the_documentation_lists_each_event():
     text = (DOC / "notifications.rst").read_text()
     listed = {*re.findall(r"^``instance\.(\w+)``(?:  |$)", text, re.MULTILINE)}
-    events = {kind.event for kind in KINDS.values()}
-    events |= {step.event for kind in KINDS.values() for step in kind.steps}
+    events = {step.event for kind in KINDS.values() for step in kind.steps}
     assert listed == events - {None}
 
 
 def test_an_unnamed_kind_has_none(cell):
-    operation = Operation.of(uuid=CELL1, instance_uuid=CELL1, kind="change_password", host="h1")
+    operation = Operation.of(
+        uuid=CELL1, instance_uuid=CELL1, kind="change_password", host="h1", step="change_password"
+    )
     ServerNotifications(None, cell.notifier).begun(cell.context, operation)
     assert cell.notifier.sent == []

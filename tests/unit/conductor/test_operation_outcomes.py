@@ -3,14 +3,14 @@
 import pytest
 
 from roost import exception, states
-from roost.conductor.cell.operation_outcomes import ObservedGuest, OperationOutcomes
+from roost.conductor.cell.guest_reports import GuestReports
+from roost.conductor.cell.operations.reports import ObservedGuest
 from roost.db.cell import actions, faults, instances, operations
 from roost.objects import HostFinding, InstanceActionEvent, Operation
 from roost.operations.kinds import OF_TASK
-from roost.rpc.compute import Compute
 from tests.builders import NOW, a_uuid, an_instance
 from tests.fakes.service_groups import force_down
-from tests.operation_rows import put_under
+from tests.operation_rows import a_report, put_under
 
 EVENT = InstanceActionEvent(
     event="compute.power_off",
@@ -24,7 +24,7 @@ EVENT = InstanceActionEvent(
 
 @pytest.fixture
 def power(cell):
-    return OperationOutcomes("conductor1", cell.database, Compute(cell.bus), cell.notifier)
+    return cell.outcomes
 
 
 @pytest.fixture
@@ -72,14 +72,14 @@ def _end(power, cell, uuid, found, task):
     if task is None:
         _settle(power, cell, uuid, found, states.ACTIVE)
     else:
-        names = {"uuid": _operation(cell, uuid).uuid, "instance_uuid": uuid}
-        power.end(
-            cell.context, Operation.of(**names, kind=OF_TASK[task].name, host=found.host), found
-        )
+        kind = OF_TASK[task].name
+        names = {"uuid": _operation(cell, uuid).uuid, "instance_uuid": uuid, "kind": kind}
+        operation = Operation.of(**names, host=found.host, step=kind)
+        power.end(cell.context, operation, a_report(found))
 
 
 def _settle(power, cell, uuid, found, vm_state):
-    power.settle(cell.context, uuid, found, seen=vm_state)
+    GuestReports(cell.database, cell.notifier).settle(cell.context, uuid, found, seen=vm_state)
 
 
 @pytest.mark.parametrize("vm_state", [states.ACTIVE, states.ERROR])
@@ -247,14 +247,14 @@ def test_a_late_copy_of_a_report_does_not_end_the_next_operation_of_the_kind(cel
         _operation(cell, uuid),
         ObservedGuest("h1", states.RUNNING, states.ACTIVE, [EVENT]),
     )
-    power.end(cell.context, first, found)
+    power.end(cell.context, first, a_report(found))
     with cell.database.begin() as session:
         instances.update(session, uuid, {"task_state": states.REBOOTING}, expected={})
         put_under(session, instances.get(session, uuid), request_id="req-2")
     with pytest.raises(exception.Conflict, match=first.uuid):
-        power.end(cell.context, first, found)
+        power.end(cell.context, first, a_report(found))
     assert _get(cell, uuid).task_state == states.REBOOTING
-    power.end(cell.context, _operation(cell, uuid), found)
+    power.end(cell.context, _operation(cell, uuid), a_report(found))
     assert _get(cell, uuid).task_state is None
     assert [len(action.events) for action in _history(cell, uuid)] == [1, 1]
 
@@ -262,7 +262,7 @@ def test_a_late_copy_of_a_report_does_not_end_the_next_operation_of_the_kind(cel
 @pytest.mark.parametrize("vm_state", [states.ACTIVE, states.STOPPED, states.ERROR])
 def test_a_task_whose_host_is_down_ends_and_says_so(cell, power, server, vm_state):
     uuid = server(vm_state, states.REBOOTING_HARD)
-    power.abandon(_overdue(cell), "Its host went down.")
+    power.overdue(_overdue(cell), is_down=True)
     assert _states(cell, uuid)[:2] == (vm_state, None)
     (action,) = _history(cell, uuid)
     assert action.finish_time is not None
@@ -277,7 +277,8 @@ def test_a_task_that_its_host_goes_on_with_is_not_given_up(cell, power, server):
     overdue = _overdue(cell)
     with cell.database.begin() as session:
         assert operations.renew(session, [overdue.uuid], host="h1", seconds=60) == set()
-    power.abandon(overdue, "Its host went down.")
+    with pytest.raises(exception.Conflict):
+        power.overdue(overdue, is_down=True)
     assert _states(cell, uuid)[:2] == (states.ACTIVE, states.POWERING_OFF)
 
 
@@ -291,5 +292,5 @@ def test_what_a_host_finds_amiss_is_told_to_those_who_listen(cell, power):
     finding = HostFinding(
         host="h1", instance_uuid=a_uuid(), kind="guest_left", reason="nobody knows it"
     )
-    power.notify(cell.context, finding)
+    GuestReports(cell.database, cell.notifier).notify(cell.context, finding)
     assert cell.notifier.sent == [("compute.reconcile.guest_left", finding)]

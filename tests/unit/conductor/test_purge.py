@@ -10,7 +10,7 @@ import sqlalchemy as sa
 import roost.conf
 from roost import exception
 from roost.cmd import super_conductor
-from roost.conductor.cell.operation_outcomes import OperationOutcomes
+from roost.conductor.cell.guest_reports import GuestReports
 from roost.conductor.super.purge import Archive, Purge
 from roost.db.api import instance_mappings
 from roost.db.api import models as api_models
@@ -101,7 +101,7 @@ def test_two_at_once_remove_each_server_once(world, deleted):
 def test_a_host_that_was_away_finds_that_its_guests_are_over_however_late_it_is_back(
     world, deleted
 ):
-    old, power = deleted(ago=MONTH), OperationOutcomes("conductor1", world.cell1, None, None)
+    old, power = deleted(ago=MONTH), GuestReports(world.cell1, None)
     with world.cell1.begin() as session:
         services.report(session, host="h1", binary="roost-compute")
         left_behind.note(session, old, "h1")

@@ -3,12 +3,11 @@
 import pytest
 
 from roost import states
-from roost.conductor.cell.operation_outcomes import ObservedGuest, OperationOutcomes
+from roost.conductor.cell.operations.reports import ObservedGuest
 from roost.db.cell import guest_config, instances, operations
 from roost.objects import BlockDevice, GuestConfig, InjectedFile
-from roost.rpc.compute import Compute
 from tests.builders import a_wish, an_instance
-from tests.operation_rows import put_under
+from tests.operation_rows import a_report, put_under
 from tests.unit.conductor import conftest
 from tests.unit.conductor.test_operation_outcomes import _overdue
 from tests.unit.conductor.test_reschedule import fail, under_way
@@ -50,7 +49,7 @@ def test_by_a_build_that_its_host_ended(cell):
 
 @pytest.fixture
 def power(cell):
-    return OperationOutcomes("conductor1", cell.database, Compute(cell.bus), cell.notifier)
+    return cell.outcomes
 
 
 def rebuilding(cell):
@@ -67,13 +66,13 @@ def test_by_a_rebuild_that_failed(cell, power):
     uuid = rebuilding(cell)
     with cell.database.read() as session:
         operation = operations.find(session, uuid)
-    power.end(cell.context, operation, ObservedGuest("h1", None, None, [], "no disk"))
+    power.end(cell.context, operation, a_report(ObservedGuest("h1", None, None, [], "no disk")))
     assert_forgotten(cell.database, uuid)
 
 
 def test_by_a_rebuild_whose_host_went_down(cell, power):
     uuid = rebuilding(cell)
-    power.abandon(_overdue(cell), "Its host went down.")
+    power.overdue(_overdue(cell), is_down=True)
     assert_forgotten(cell.database, uuid)
 
 

@@ -1,14 +1,14 @@
 """Moves step by step, as hosts report them, and as the sweeper finds them."""
 
 import datetime
+import functools
 
 import pytest
 import sqlalchemy as sa
 
 from roost import exception, states
 from roost.conductor.cell.liveness import COMPUTE
-from roost.conductor.cell.operation_outcomes import ObservedGuest
-from roost.conductor.cell.server_moves import StepReport
+from roost.conductor.cell.operations.reports import ObservedGuest
 from roost.db.cell import (
     actions,
     instances,
@@ -24,6 +24,7 @@ from roost.operations import kinds
 from roost.operations.kinds import CONFIRM_RESIZE, MIGRATE, REVERT_RESIZE
 from roost.rpc.scheduler import RESERVATION_LIFETIME
 from tests.builders import a_migration, a_numa_topology, a_spec, an_instance
+from tests.operation_rows import a_report
 from tests.unit.db.test_cell import an_action
 
 STATUS = {MIGRATE: "migrating", CONFIRM_RESIZE: "confirming", REVERT_RESIZE: "reverting"}
@@ -70,9 +71,15 @@ def report(cell):
         found = ObservedGuest(
             of(cell, uuid).host, power_state, states.AS_FOUND.get(power_state), reason=reason
         )
-        cell.moves.end_step(cell.context, of(cell, uuid), StepReport(found, **more))
+        cell.outcomes.end(cell.context, of(cell, uuid), a_report(found, **more))
 
     return report
+
+
+def why_undone(cell, uuid):
+    with cell.database.read() as session:
+        _spec, reason = operations.request_of(session, operations.find(session, uuid))
+    return reason
 
 
 def of(cell, uuid):
@@ -136,14 +143,14 @@ def test_a_host_says_how_much_is_copied_as_long_as_its_step_is_under_way(cell, b
     report(uuid, handover="room")
     report(uuid)
     arriving, outcomes = of(cell, uuid), cell.sweeper().operations.outcomes
-    outcomes.note_copied(arriving, copied)
+    outcomes.advance(arriving, copied)
     with cell.database.read() as session:
         assert migrations.progress(session, [uuid]) == {uuid: 50}
     with pytest.raises(exception.Invalid):
-        outcomes.note_copied(arriving, {"status": "finished"})
+        outcomes.advance(arriving, {"status": "finished"})
     report(uuid)
     with pytest.raises(exception.Conflict):
-        outcomes.note_copied(arriving, copied)
+        outcomes.advance(arriving, copied)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +195,7 @@ def test_a_late_copy_of_a_report_changes_nothing(cell, begin, report):
     report(uuid)
     found = ObservedGuest("h2", states.RUNNING)
     with pytest.raises(exception.Conflict):
-        cell.moves.end_step(cell.context, first, StepReport(found))
+        cell.outcomes.end(cell.context, first, a_report(found))
     assert of(cell, uuid).step == "send"
 
 
@@ -201,8 +208,7 @@ def test_a_step_is_sent_again_and_at_last_undone(cell, begin):
     end_leases(cell)
     cell.sweep()
     assert sent(cell)[-1] == ("h2", "discard")
-    with cell.database.read() as session:
-        assert "it was sent there 11 times" in operations.reason(session, of(cell, uuid).uuid)
+    assert "it was sent there 11 times" in why_undone(cell, uuid)
 
 
 def test_a_destination_that_goes_down_before_anything_was_stopped_is_left_alone(cell, begin):
@@ -329,7 +335,7 @@ def test_a_late_report_releases_no_claim(cell, begin, report):
     with cell.database.begin() as session:
         migrations.create(session, a_migration(instance_uuid=uuid, source_host="h2"))
     with pytest.raises(exception.Conflict):
-        cell.moves.end_step(cell.context, first, StepReport(ObservedGuest("h1", None)))
+        cell.outcomes.end(cell.context, first, a_report(ObservedGuest("h1", None)))
     assert cell.scheduler.released == []
 
 
@@ -353,19 +359,19 @@ def test_a_step_that_fails_and_must_be_done_is_tried_again_later(cell, begin, re
 
 def test_the_claim_is_made_again_before_a_late_move_begins_or_the_move_is_undone(cell, begin):
     uuid = begin()
-    assert not cell.moves.claims.may_have_expired(of(cell, uuid))  # the API's claim is there
+    take_up = functools.partial(cell.outcomes.take_up, cell.context, seconds=30)
+    assert take_up(of(cell, uuid)).step == "prepare"  # the API's claim is there
+    assert uuid not in cell.scheduler.claims
     with cell.database.begin() as session:
         late = utcnow() - datetime.timedelta(seconds=RESERVATION_LIFETIME)
         session.execute(sa.update(models.operations).values(created_at=late))
-    assert cell.moves.claims.may_have_expired(of(cell, uuid))
-    assert cell.moves.keep_claim(cell.context, of(cell, uuid))
+    assert take_up(of(cell, uuid)).step == "prepare"
     assert cell.scheduler.claims[uuid] == "h2"
     del cell.scheduler.claims[uuid]
     cell.scheduler.room["h2"] = 0
-    assert not cell.moves.keep_claim(cell.context, of(cell, uuid))
+    assert take_up(of(cell, uuid)) is None
     assert of(cell, uuid).step == "discard"
-    with cell.database.read() as session:
-        assert operations.reason(session, of(cell, uuid).uuid) == "no room on h2"
+    assert why_undone(cell, uuid) == "no room on h2"
 
 
 def test_with_the_scheduler_away_the_end_waits(cell, begin, report):

@@ -251,7 +251,7 @@ def test_with_an_operation_it_goes_only_where_the_host_works_on_an_image(kind):
     recording = RecordingBus()
     asked = context(user_id="alice", auth_token="secret")
     names = {"uuid": a_uuid(), "instance_uuid": a_uuid(), "host": "h1"}
-    operation = Operation.of(**names, kind=kind.name)
+    operation = Operation.of(**names, kind=kind.name, step=kind.steps[0].name)
     Compute(recording).on("h1").run(asked, operation=operation)
     (sent,) = recording.contexts
     works = {"rebuild", "rescue", "create_image", "create_backup"}

@@ -218,7 +218,7 @@ def upgrade() -> None:
         sa.Column("instance_uuid", UUID, nullable=False),
         sa.Column("kind", sa.String(length=32), nullable=False),
         sa.Column("host", sa.String(length=255), nullable=False),
-        sa.Column("step", sa.String(length=32), nullable=True),
+        sa.Column("step", sa.String(length=32), nullable=False),
         sa.Column("image", LONG_TEXT, nullable=True),
         sa.Column("spec", LONG_TEXT, nullable=True),
         sa.Column("handover", LONG_TEXT, nullable=True),

@@ -1,8 +1,8 @@
-"""The allowed moves of an instance between its states.
+"""The allowed transitions of an instance between its states.
 
-An instance is in a vm state and may have a task state; the pair moves only along ``MOVES``.
-``db/cell/instances.py`` refuses any other move, the tests cover the table, and the diagram of the
-documentation is generated from it. The moves of operations follow from their kinds; those of builds
+An instance is in a vm state and may have a task state; the pair changes only along ``TRANSITIONS``.
+``db/cell/instances.py`` refuses any other, the tests cover the table, and the diagram of the
+documentation is generated from it. Those of operations follow from their kinds; those of builds
 and deletes are written here.
 """
 
@@ -11,6 +11,7 @@ from typing import Final
 
 from roost import states
 from roost.operations.kinds import KINDS, SOFT_DELETE, Kind
+from roost.operations.steps import FOUND, LAST_REPORTED, UNCHANGED, Ending
 from roost.states import (
     BUILDING,
     DELETED,
@@ -27,8 +28,8 @@ from roost.states import (
     State,
 )
 
-Moves = Mapping[State, frozenset[State]]
-_OF_MOVES: Final = {task for kind in KINDS.values() if kind.steps for task in kind.tasks}
+Transitions = Mapping[State, frozenset[State]]
+_OF_MOVES: Final = {task for kind in KINDS.values() if kind.is_move for task in kind.tasks}
 _BUILDS: Final = tuple(State(BUILDING, task) for task in states.BUILD_TASKS)
 # Every task may find the guest running, stopped, paused, suspended, rescued or missing (ERROR),
 # since guests change by themselves, too.
@@ -45,29 +46,36 @@ _FOLLOWS: Final[Mapping[str, Iterable[State]]] = {
 
 
 def _resting(vm: str) -> frozenset[State]:
-    """Return the moves of a server without a task: by its guest, and into operations."""
+    """Return the transitions of a server without a task: by its guest, and into operations."""
     begun = (State(vm, kind.first) for kind in KINDS.values() if vm in kind.begins)
     found = {*_FOLLOWS[vm]} - {State(vm)}
     return frozenset({*found, *begun, State(vm, DELETING), State(DELETED)})
 
 
 def _under(kind: Kind, vm: str) -> frozenset[State]:
-    """Return the moves during an operation: to its later steps, its end, or what preempts it."""
-    preempted = {State(vm, DELETING), State(DELETED)}
-    if kind.insists:
-        return frozenset({State(str(kind.leads_to)), *preempted})
-    if kind.steps:  # which may be undone, one after the other; the server stays as it was then
-        after = {State(vm), State(kind.leads_to)} if kind.leads_to else {*_AS_FOUND}
-        return frozenset({*after, State(ERROR), *(State(vm, t) for t in kind.tasks), *preempted})
+    """Return the transitions during an operation: to later steps, its end, or what preempts it."""
+    after = {State(vm, DELETING), State(DELETED)}
+    for ending in (kind.done, kind.lost if not kind.is_move else kind.failed):
+        after |= _ends(ending, vm)
+    if kind.repeated_until_done:
+        return frozenset(after)
+    if kind.is_move:  # its steps may be undone, one after the other
+        return frozenset({*after, *(State(vm, task) for task in kind.tasks)})
+    after |= {*_AS_FOUND, *(State(vm, task) for task in kind.tasks[1:])}
     if vm in SOFT_DELETE.begins:
-        preempted.add(State(vm, SOFT_DELETE.first))
-    if kind.gives_way is not None:
-        preempted.add(State(vm, KINDS[kind.gives_way].first))
-    steps = (State(vm, task) for task in kind.tasks[1:])
-    return frozenset({*_AS_FOUND, *steps, *preempted})
+        after.add(State(vm, SOFT_DELETE.first))
+    if kind.preempted_by is not None:
+        after.add(State(vm, KINDS[kind.preempted_by].first))
+    return frozenset(after)
 
 
-MOVES: Final[Moves] = {
+def _ends(ending: Ending, vm: str) -> set[State]:
+    if ending.vm_state == UNCHANGED:
+        return {State(vm)}
+    return {*_AS_FOUND} if ending.vm_state in (FOUND, LAST_REPORTED) else {State(ending.vm_state)}
+
+
+TRANSITIONS: Final[Transitions] = {
     # sent to a host, which starts with its networks or (none requested) with the guest
     State(BUILDING, SCHEDULING): frozenset(
         {*_BUILDS, State(ERROR), State(BUILDING, DELETING), State(DELETED)}
@@ -100,16 +108,16 @@ MOVES: Final[Moves] = {
     },
     State(DELETED): frozenset(),
 }
-# Moves of os-resetState: not for servers being built, deleted or soft-deleted, which the daemons
+# Those of os-resetState: not for servers being built, deleted or soft-deleted, which the daemons
 # complete, nor for those that move. The host compares the state with the guest periodically.
-RESETS: Final[Moves] = {
+RESETS: Final[Transitions] = {
     before: frozenset({State(states.ACTIVE), State(ERROR)})
-    for before in MOVES
+    for before in TRANSITIONS
     if before.vm not in (BUILDING, SOFT_DELETED, DELETED)
     and before.task not in (SOFT_DELETE.first, DELETING, *_OF_MOVES)
 }
 
 
 def may_follow(before: State, after: State) -> bool:
-    """Return whether an instance in ``before`` may be moved to ``after``."""
-    return after in MOVES.get(before, frozenset())
+    """Return whether an instance in ``before`` may change to ``after``."""
+    return after in TRANSITIONS.get(before, frozenset())

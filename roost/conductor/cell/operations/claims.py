@@ -8,12 +8,12 @@ import logging
 
 from roost import exception
 from roost.context import RequestContext
-from roost.db.cell import identity, instances, migrations, operations
+from roost.db.cell import identity, instances, migrations
 from roost.db.engine import Database, retried
 from roost.objects import InstancePlace, Migration, Operation, RequestSpec, Selection
 from roost.objects.migration import MIGRATING
 from roost.operations import kinds
-from roost.operations.kinds import DESTINATION, SOURCE
+from roost.operations.steps import DESTINATION, SOURCE
 from roost.rpc.scheduler import RESERVATION_LIFETIME
 from roost.scheduler.client import CellSchedulerClient
 
@@ -38,36 +38,33 @@ class MoveClaims:
 
         :param operation: as its row is
         """
-        steps = kinds.get(operation.kind).steps
-        if not steps or steps[0].undo is None or operation.step != steps[0].name:
+        first = kinds.get(operation.kind).steps[0]
+        if first.at != DESTINATION or first.undo is None or operation.step != first.name:
             return False
         assert operation.created_at is not None, "it is as its row is"
         age = self.database.now() - operation.created_at
         return age.total_seconds() >= RESERVATION_LIFETIME / 2
 
-    def keep(self, context: RequestContext, operation: Operation) -> bool:
-        """Claim the destination of a move again; return False when the move is over.
+    def keep(self, context: RequestContext, migration: Migration, spec: RequestSpec | None) -> None:
+        """Claim the destination of a move again.
 
         :raises roost.exception.NoCapacity: when there is no capacity any more
         """
-        spec, migration = self._find(operation)
-        if spec is None or migration is None:
-            return False
-        if not migration.stays_on_host:  # there it has grown, and its host confirms it
-            claimed = self._claim(context, migration, spec)
-            uuid = migration.instance_uuid
-            place = InstancePlace.of_holder(claimed, instance_uuid=uuid)
-            if place is not None:
-                self._note_place(migration, place)
-        return True
+        if spec is None or migration.stays_on_host:
+            return  # there it has grown, and its host confirms it
+        claimed = self._claim(context, migration, spec)
+        place = InstancePlace.of_holder(claimed, instance_uuid=migration.instance_uuid)
+        if place is not None:
+            self._note_place(migration, place)
 
-    def confirm(self, context: RequestContext, operation: Operation) -> None:
+    def confirm(
+        self, context: RequestContext, migration: Migration, spec: RequestSpec | None
+    ) -> None:
         """Confirm the claim on the host that a server has come to, as its reports would.
 
         They may be refused for long, and no report brings a claim back beside another one.
         """
-        spec, migration = self._find(operation)
-        if spec is None or migration is None or migration.stays_on_host:
+        if spec is None or migration.stays_on_host:
             return
         try:
             self._claim(context, migration, spec, arrived=True)
@@ -97,37 +94,30 @@ class MoveClaims:
         self._claim(context, migration, spec)
 
     def choose_another(
-        self, context: RequestContext, operation: Operation, migration: Migration
+        self, context: RequestContext, migration: Migration, spec: RequestSpec | None
     ) -> Selection | None:
         """Claim another destination for a move whose last one refused the server.
 
         :returns: None: there is none, or the move failed later than that
         """
-        with self.database.read() as session:
-            spec = operations.spec_of(session, operation)
         if spec is None or migration.dest_host not in spec.ignore_hosts:
-            return None  # it failed later
+            return None
         if spec.requested_host or len(spec.ignore_hosts) > self.max_attempts:
             return None
         try:
             ((chosen, *_),) = self.scheduler.select_destinations(
                 context,
                 request_spec=spec,
-                instance_uuids=[operation.instance_uuid],
+                instance_uuids=[migration.instance_uuid],
                 alternates=0,
                 beside=migration.source_host,
             )
         except (exception.NoValidHost, exception.Conflict) as error:
             LOG.warning("[instance: %s] no other host takes it: %s",
-                        operation.instance_uuid, error.message)  # fmt: skip
+                        migration.instance_uuid, error.message)  # fmt: skip
             return None
         found: Selection = chosen
         return found
-
-    def _find(self, operation: Operation) -> tuple[RequestSpec | None, Migration | None]:
-        with self.database.read() as session:
-            spec = operations.spec_of(session, operation)
-            return spec, migrations.unfinished(session, operation.instance_uuid)
 
     def _claim(
         self,

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Collection
 
 from roost import exception
-from roost.conductor.cell.server_moves import ServerMoves
+from roost.conductor.cell.operations.outcomes import OperationOutcomes
 from roost.context import RequestContext, project_context
 from roost.db.cell import migrations, operations
 from roost.db.engine import Database, retried
@@ -29,7 +29,7 @@ class Confirmations:
     """
 
     database: Database
-    moves: ServerMoves
+    outcomes: OperationOutcomes
     seconds: float
 
     def sweep(self, surely_down: Callable[[Collection[str]], Collection[str]]) -> None:
@@ -59,7 +59,7 @@ class Confirmations:
             return
         LOG.info("[instance: %s] %s after %d s, as its user did nothing",
                  migration.instance_uuid, CONFIRM_RESIZE, self.seconds)  # fmt: skip
-        self.moves.send(context, operation)
+        self.outcomes.send(context, operation)
 
     @retried
     def _begin(self, context: RequestContext, migration: Migration, uuid: str) -> Operation:

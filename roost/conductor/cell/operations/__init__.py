@@ -1,0 +1,6 @@
+"""Operations on the servers of a cell, from the first report of a host to the end.
+
+``outcomes.py`` gives hosts their leases, takes their reports, and carries out what follows
+(``roost/operations/advance.py``); ``moves.py`` has what only moves do: they go from host to host,
+with ``claims.py``; ``confirmations.py`` confirms those that their users have forgotten.
+"""

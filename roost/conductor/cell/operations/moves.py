@@ -1,0 +1,207 @@
+"""What only moves of servers between hosts do: from step to step, and at their end.
+
+Before: the scheduler has claimed the destination beside the source, and the API has written the
+migration. A destination that refuses the server in the first step is replaced by another one. The
+steps of a host that is fenced are skipped: what it may have of the server is noted as left behind,
+and it removes that when it is up again.
+
+At the end the server has one claim, unless it waits for its user: then it is on the destination,
+and keeps both. On the same host it is one claim, for the larger of both flavors meanwhile.
+"""
+
+import dataclasses
+import datetime
+import logging
+from typing import Any, Final, NamedTuple
+
+from roost import exception, states
+from roost.conductor.cell.operations.claims import MoveClaims
+from roost.conductor.cell.operations.reports import StepReport
+from roost.context import RequestContext
+from roost.db.cell import guest_config, instances, migrations, operations
+from roost.db.engine import Database, Session, retried
+from roost.objects import InstancePlace, Migration, Operation, RequestSpec, Selection
+from roost.objects.migration import CONFIRMED, CONFIRMING, FAILED, FINISHED, MIGRATING, REVERTING
+from roost.operations import advance, kinds
+from roost.operations.steps import DESTINATION, SOURCE, Ending, OperationStep
+
+LOG = logging.getLogger(__name__)
+_UNDER_WAY: Final = (MIGRATING, FINISHED, CONFIRMING, REVERTING)
+
+
+class Moving(NamedTuple):
+    """A migration that is under way, the request for its destination, and why it is undone."""
+
+    migration: Migration
+    spec: RequestSpec | None
+    reason: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerMoves:
+    """Writes the steps and the ends of moves.
+
+    :param seconds: until when a host must have begun a step
+    """
+
+    database: Database
+    claims: MoveClaims
+    seconds: float
+
+    def read(self, operation: Operation) -> Moving:
+        """Return the migration of a move that still is in this step.
+
+        :raises roost.exception.Conflict: when it is over, or in another step
+        """
+        with self.database.read() as session:
+            request = operations.request_of(session, operation)
+            migration = migrations.unfinished(session, operation.instance_uuid)
+        if request is None or migration is None:
+            raise _is_over(operation)
+        return Moving(migration, *request)
+
+    def keep_claim(self, context: RequestContext, operation: Operation) -> None:
+        """Claim the destination of a move again.
+
+        :raises roost.exception.NoCapacity: when there is no capacity any more
+        """
+        moving = self.read(operation)
+        self.claims.keep(context, moving.migration, moving.spec)
+
+    @retried
+    def write_step(
+        self, operation: Operation, moving: Moving, step: OperationStep, report: StepReport
+    ) -> Operation:
+        """Write the next step into the row; return the operation with it."""
+        uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
+        migration, reason = moving.migration, report.found.reason
+        changes: dict[str, Any] = {"task_state": step.task}
+        if report.network_info is not None:
+            changes["network_info"] = report.network_info
+        values: dict[str, Any] = {}
+        if report.handover is not None:
+            values["handover"] = report.handover
+        if reason is not None:
+            values["reason"] = reason
+            if operation.step == kind.steps[0].name and moving.spec is not None:
+                values["spec"] = _without(moving.spec, migration)
+        host = migration.host_at(step.at)
+        with self.database.begin() as session:
+            instances.update(session, uuid, changes, expected={"task_state": kind.tasks})
+            operations.go_on(
+                session,
+                operation,
+                step,
+                report.found.events,
+                host=host,
+                until=self._until(),
+                **values,
+            )
+        LOG.info("[instance: %s] %s goes on with %s on %s", uuid, kind, step.name, host)
+        return Operation.of(
+            uuid=operation.uuid, instance_uuid=uuid, kind=kind.name, host=host, step=step.name
+        )
+
+    def settle_claims(self, context: RequestContext, ending: Ending, moving: Moving) -> None:
+        """Release what was claimed for where the server will not be; confirm what stays.
+
+        Before the end is written: while the operation is under way, this is repeated.
+        """
+        if ending.claims == (SOURCE, DESTINATION):
+            self.claims.confirm(context, moving.migration, moving.spec)
+        elif ending.claims:
+            self.claims.release(context, moving.migration, *ending.claims)
+
+    def begin_again(
+        self, context: RequestContext, operation: Operation, moving: Moving, report: StepReport
+    ) -> Operation | None:
+        """Begin a move that has come back again, if its destination has refused the server.
+
+        :returns: the operation with its first step at another destination; None: it ends
+        """
+        if not advance.is_undo(kinds.get(operation.kind), operation.step):
+            return None
+        chosen = self.claims.choose_another(context, moving.migration, moving.spec)
+        return self._begin_again(operation, moving.migration, chosen, report) if chosen else None
+
+    @retried
+    def _begin_again(
+        self, operation: Operation, migration: Migration, chosen: Selection, report: StepReport
+    ) -> Operation | None:
+        uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
+        destination = {
+            "dest_host": chosen.host,
+            "dest_ip": chosen.host_ip,
+            "dest_node": chosen.node,
+            "dest_zone": chosen.availability_zone,
+            "dest_place": InstancePlace.of_holder(chosen, instance_uuid=uuid),
+        }
+        step = kind.steps[0]
+        with self.database.begin() as session:
+            changes = {"task_state": step.task}
+            instances.update(session, uuid, changes, expected={"task_state": kind.tasks})
+            migrations.update(session, migration.uuid, destination, expected=[MIGRATING])
+            operations.go_on(
+                session,
+                operation,
+                step,
+                report.found.events,
+                host=chosen.host,
+                until=self._until(),
+                reason=None,
+            )
+            LOG.info("[instance: %s] %s begins again with %s, as %s refused it",
+                     uuid, kind, chosen.host, migration.dest_host)  # fmt: skip
+            return operations.find(session, uuid)
+
+    def write_end(self, session: Session, ending: Ending, moving: Moving) -> str | None:
+        """Write the status of the migration; return why it failed, if it did."""
+        migration, status = moving.migration, ending.migration
+        migrations.update(session, migration.uuid, {"status": status}, expected=_UNDER_WAY)
+        if status == CONFIRMED and migration.migration_type == "resize":
+            _keep_devices(session, migration)
+        return moving.reason if status == FAILED else None
+
+    def _until(self) -> datetime.datetime:
+        """Return until when a host must have begun the step that it is sent now."""
+        return self.database.now() + datetime.timedelta(seconds=self.seconds)
+
+
+def place_at(side: str, migration: Migration) -> dict[str, Any]:
+    """Return the columns that say where the server is, and with which flavor."""
+    is_source = side == SOURCE
+    place = migration.source_place if is_source else migration.dest_place
+    return {
+        "host": migration.source_host if is_source else migration.dest_host,
+        "node": migration.source_node if is_source else migration.dest_node,
+        "availability_zone": migration.source_zone if is_source else migration.dest_zone,
+        "flavor": migration.old_flavor if is_source else migration.new_flavor,
+        "numa_topology": place.numa_topology if place is not None else None,
+        "pci": list(place.pci) if place is not None else [],
+        "allocations": dict(place.allocations) if place is not None else {},
+    }
+
+
+def vm_state_before(migration: Migration) -> str:
+    """Return the vm state with which a move began."""
+    return states.AS_FOUND.get(migration.power_before or states.RUNNING, states.ACTIVE)
+
+
+def _keep_devices(session: Session, migration: Migration) -> None:
+    """Write the disks that a guest has with its new flavor, from which it may be rebuilt."""
+    found = guest_config.find(session, migration.instance_uuid)
+    if found is not None:
+        found.block_devices = migration.new_devices(found.block_devices)
+        found.obj_reset_changes()
+        guest_config.put(session, migration.instance_uuid, found)
+
+
+def _is_over(operation: Operation) -> exception.Conflict:
+    return exception.Conflict(f"The operation {operation.uuid} is not in that step any more.")
+
+
+def _without(spec: RequestSpec, migration: Migration) -> RequestSpec:
+    """Return the request without the destination, which has refused the server."""
+    rest: RequestSpec = spec.obj_clone()
+    rest.ignore_hosts = [*spec.ignore_hosts, migration.host_at(DESTINATION)]
+    return rest

@@ -1,0 +1,339 @@
+"""Takes operations from step to step, and to their end.
+
+Before: the API wrote the operation with its first step, and its task into the row of the server,
+and cast to the host. A host ends a step by a report; ``roost/operations/advance.py`` says what
+follows: the next step is written into the row and sent to its host, or the operation ends, with the
+state of its server. The sweeper calls ``overdue`` when a host does not answer.
+
+Only the operation's row says which host works on the server. So whoever dies, another conductor and
+the same hosts go on from the row; and what a step does may be done again.
+"""
+
+import dataclasses
+import datetime
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+from roost import exception, states
+from roost.conductor.cell.builds import refuse_others, root_name
+from roost.conductor.cell.liveness import COMPUTE
+from roost.conductor.cell.operations.moves import Moving, ServerMoves, place_at, vm_state_before
+from roost.conductor.cell.operations.reports import (
+    NO_GUEST,
+    ObservedGuest,
+    StepReport,
+    note_error,
+)
+from roost.conductor.failures import instant_event
+from roost.conductor.notifications import ServerNotifications
+from roost.context import RequestContext, project_context
+from roost.db.cell import (
+    actions,
+    guest_config,
+    instances,
+    left_behind,
+    migrations,
+    operations,
+    services,
+)
+from roost.db.cell.operations import OverdueOperation
+from roost.db.engine import Database, Session, retried
+from roost.objects import InstanceActionEvent, Operation
+from roost.operations import advance, kinds, steps
+from roost.operations.advance import Go, HostState, Next, Outcome, Stay
+from roost.operations.steps import Ending
+from roost.rpc.compute import Compute
+
+LOG = logging.getLogger(__name__)
+_ADVANCEABLE: Final = ("task_state", "image", "launched_at")
+_COPIED: Final = ("disk_total_bytes", "disk_processed_bytes")
+
+
+@dataclasses.dataclass(frozen=True)
+class OperationOutcomes:
+    """Carries out what follows after each step.
+
+    :param host: the name of this conductor's host, for the instances' history
+    """
+
+    host: str
+    database: Database
+    moves: ServerMoves
+    compute: Compute
+    notifications: ServerNotifications
+
+    def take_up(
+        self, context: RequestContext, operation: Operation, *, seconds: float
+    ) -> Operation | None:
+        """Give a host a lease on its operation; None: it is over, or another host's.
+
+        A host that is forced down gets none: the sweeper ends the operation, or goes on without it.
+
+        Its image, its instance and its migration come with it, if the step reads them. A move that
+        begins late has its claim made again; without capacity it is undone.
+
+        :param seconds: the length of the lease
+        """
+        found = self._take_up(operation, seconds)
+        if found is not None and self.moves.claims.may_have_expired(found):
+            try:
+                self.moves.keep_claim(context, found)
+            except exception.NoCapacity as error:
+                guest = ObservedGuest(operation.host, states.NOSTATE, reason=error.message)
+                self.end(context, operation, StepReport(guest, Outcome.FAILED))
+                return None
+            found = self._take_up(operation, seconds)
+        if found is not None:
+            self.notifications.begun(context, operation)
+        return found
+
+    @retried
+    def _take_up(self, operation: Operation, seconds: float) -> Operation | None:
+        until = self.database.now() + datetime.timedelta(seconds=seconds)
+        kind = kinds.get(operation.kind)
+        reads_instance = kind.step(operation.step).reads_instance
+        with self.database.begin() as session:
+            if services.is_forced_down(session, operation.host):
+                return None
+            if not operations.take_up(session, operation, until=until):
+                return None
+            if not kind.is_move and not reads_instance:
+                return operation
+            found = operations.find(session, operation.instance_uuid)
+            if found is not None and kind.is_move:
+                found.migration = migrations.unfinished(session, found.instance_uuid)
+            if found is not None and reads_instance:
+                found.instance = guest_config.get_instance(session, found.instance_uuid)
+            return found
+
+    def advance(self, operation: Operation, changes: Mapping[str, Any]) -> None:
+        """Change the instance in the middle of a step: to its next task state, mostly.
+
+        :raises roost.exception.Conflict: when the operation is over, or another host's
+        :raises roost.exception.Invalid: for a field that hosts may not change, or a task of another
+        """
+        kind = kinds.get(operation.kind)
+        if kind.is_move:
+            self._note_copied(operation, changes)
+            return
+        refuse_others("changes", changes, _ADVANCEABLE)
+        if changes["task_state"] not in kind.tasks:
+            raise exception.Invalid(f"{kind} has no task state {changes['task_state']}")
+        self._advance(operation, changes)
+
+    @retried
+    def _advance(self, operation: Operation, changes: Mapping[str, Any]) -> None:
+        uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
+        expected = {"host": operation.host, "task_state": kind.tasks}
+        with self.database.begin() as session:
+            if "image" in changes:
+                name = root_name(session, uuid, changes["image"])
+                changes = {**changes, "root_device_name": name}
+            instances.update(session, uuid, changes, expected=expected)
+            operations.check(session, operation)
+
+    @retried
+    def _note_copied(self, operation: Operation, copied: Mapping[str, int]) -> None:
+        """Note in its migration how many bytes of the disks of a moving guest are copied."""
+        refuse_others("changes", copied, _COPIED)
+        with self.database.begin() as session:
+            if not operations.is_under_way(session, operation):
+                raise exception.Conflict(f"{operation.host} is not to do {operation.step} any more")
+            migrations.note_copied(session, operation.instance_uuid, copied)
+
+    def end(self, context: RequestContext, operation: Operation, report: StepReport) -> None:
+        """Take an operation to its next step, or to its end, after the report of its host.
+
+        :raises roost.exception.Conflict: when it is over, or in another step
+        :raises roost.exception.NotFound: when the instance does not exist
+        """
+        following = advance.after(
+            kinds.get(operation.kind),
+            operation.step,
+            report.outcome,
+            has_guest=report.found.power_state is not None,
+        )
+        self._go_on(context, operation, following, report)
+
+    def overdue(self, overdue: OverdueOperation, *, is_down: bool) -> None:
+        """Go on with an operation whose host has not renewed its lease.
+
+        :param is_down: whether the host is certainly down
+        """
+        kind, operation = kinds.get(overdue.kind), named(overdue)
+        context = project_context(overdue.project_id, request_id=overdue.request_id)
+        what = advance.overdue(
+            kind,
+            overdue.step,
+            tries=overdue.tries,
+            host=overdue.host,
+            is_host=self._state_of(overdue) if is_down else HostState.UP,
+        )
+        if what.next is Stay.REPEAT:
+            self._resend(context, overdue)
+            return
+        if what.next is Stay.WAIT:
+            LOG.warning("[instance: %s] %s (%s) waits for %s, which is down: force it down if it is"
+                        " off for good", overdue.instance_uuid, kind, overdue.step,
+                        overdue.host)  # fmt: skip
+            return
+        event = self._event("give_up", str(what.why))
+        if what.skips:
+            self.database.write(left_behind.note, overdue.instance_uuid, overdue.host)
+            why = f"Without {overdue.host}, which removes what it has when it is up again."
+            event = instant_event(
+                "cell-conductor.skip", host=self.host, result="Success", details=why
+            )
+        LOG.warning("[instance: %s] %s (%s) goes on without %s: %s", overdue.instance_uuid, kind,
+                    overdue.step, overdue.host, event.details)  # fmt: skip
+        found = ObservedGuest(overdue.host, None, events=[event], reason=what.why)
+        outcome = Outcome.DONE if what.skips else Outcome.LOST
+        self._go_on(context, operation, what.next, StepReport(found, outcome), overdue=overdue)
+
+    def send(self, context: RequestContext, operation: Operation) -> None:
+        """Cast a step to its host; the sweeper sends a lost message again."""
+        try:
+            self.compute.on(operation.host).run(context, operation=named(operation))
+        except exception.Unavailable as error:
+            LOG.warning("[instance: %s] cast of %s to host %s failed, the sweeper resends it: %s",
+                        operation.instance_uuid, operation.kind, operation.host, error)  # fmt: skip
+
+    def _resend(self, context: RequestContext, overdue: OverdueOperation) -> None:
+        self.compute.on(overdue.host).run(context, operation=named(overdue))
+        LOG.info("[instance: %s] %s (%s) resent to %s", overdue.instance_uuid, overdue.kind,
+                 overdue.step, overdue.host)  # fmt: skip
+        if overdue.tries < kinds.get(overdue.kind).tries:  # then its history has enough of it
+            why = f"{overdue.host} did not go on with {overdue.step}; it was sent there again"
+            self.database.write(operations.note_try, overdue, self._event("resend", why))
+
+    def _state_of(self, overdue: OverdueOperation) -> HostState:
+        """Return whether an operator has forced a host down, so that no guest runs there.
+
+        Where a server is resized on its own host, there is no other that could go on.
+        """
+        with self.database.read() as session:
+            known = services.list_services(session, hosts=[overdue.host], binary=COMPUTE)
+            migration = migrations.unfinished(session, overdue.instance_uuid)
+        fenced = any(service.forced_down for service in known)
+        goes_on = migration is not None and not migration.stays_on_host
+        return HostState.FENCED if fenced and goes_on else HostState.DOWN
+
+    def _go_on(
+        self,
+        context: RequestContext,
+        operation: Operation,
+        following: Next,
+        report: StepReport,
+        *,
+        overdue: OverdueOperation | None = None,
+    ) -> None:
+        kind, reason = kinds.get(operation.kind), report.found.reason
+        if isinstance(following, Stay):
+            self._note_failure(operation, report)
+            return
+        moving = self.moves.read(operation) if kind.is_move else None
+        if isinstance(following, Go):
+            assert moving is not None, "an operation on one host has one step"
+            sent = self.moves.write_step(operation, moving, following.step, report)
+            self.notifications.ended(context, operation, reason)
+            self.send(context, sent)
+            return
+        if moving is not None:
+            self.moves.settle_claims(context, following.ending, moving)
+            again = self.moves.begin_again(context, operation, moving, report)
+            if again is not None:
+                self.send(context, again)
+                return
+        vm_state = self._write_end(operation, following.ending, report, moving, overdue)
+        if vm_state == states.ERROR:
+            reason = reason or NO_GUEST
+        elif kind.repeated_until_done:  # it has come to its end in any case
+            reason = None
+        self.notifications.ended(context, operation, reason)
+
+    @retried
+    def _note_failure(self, operation: Operation, report: StepReport) -> None:
+        with self.database.begin() as session:
+            tries = operations.check(session, operation)
+            if tries < kinds.get(operation.kind).tries:  # then its history has enough of it
+                actions.add_to_operation(session, operation.uuid, report.found.events)
+        LOG.warning("[instance: %s] %s (%s) failed on %s, and is repeated: %s",
+                    operation.instance_uuid, operation.kind, operation.step, operation.host,
+                    report.found.reason)  # fmt: skip
+
+    @retried
+    def _write_end(
+        self,
+        operation: Operation,
+        ending: Ending,
+        report: StepReport,
+        moving: Moving | None,
+        overdue: OverdueOperation | None,
+    ) -> str | None:
+        """End the operation, with the state of its server; return the vm state, if it is new.
+
+        One that has been given up ends even if its server has another task by now.
+        """
+        uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
+        own = {name: getattr(operation, name) for name in ("instance_uuid", "kind", "host", "step")}
+        expected: dict[str, Any] = {"task_state": kind.tasks}
+        if moving is None:
+            expected["host"] = operation.host
+        events, message = report.found.events, report.found.reason
+        if overdue is not None:
+            own["lease_until"] = overdue.lease_until  # its host has not renewed it meanwhile
+        with self.database.begin() as session:
+            changes = self._changes(session, ending, report, moving)
+            try:
+                instances.update(session, uuid, changes, expected=expected)
+            except (exception.Conflict, exception.NotFound):
+                if overdue is None or moving is not None:
+                    raise
+                changes = {}
+            if changes.get("vm_state") == states.ERROR:
+                before = [] if overdue is None else actions.events_of(session, operation.uuid)
+                note_error(session, uuid, report.found, events=[*before, *events])
+            if moving is not None:
+                message = self.moves.write_end(session, ending, moving)
+            operations.end(session, operation.uuid, events, expected=own, message=message)
+        LOG.info("[instance: %s] %s ended: %s", uuid, kind, changes.get("vm_state", "as before"))
+        vm_state: str | None = changes.get("vm_state")
+        return vm_state
+
+    def _changes(
+        self, session: Session, ending: Ending, report: StepReport, moving: Moving | None
+    ) -> dict[str, Any]:
+        """Return the changes of the instance's row at the end of an operation."""
+        found = report.found
+        vm_state: str | None = ending.vm_state
+        changes: dict[str, Any] = {"task_state": None}
+        if report.network_info is not None:
+            changes["network_info"] = report.network_info
+        if vm_state == steps.UNCHANGED:
+            return changes
+        if vm_state == steps.LAST_REPORTED:
+            assert moving is not None, "else its host has reported it now"
+            power_state = instances.get(session, moving.migration.instance_uuid).power_state
+            return changes | {"vm_state": states.AS_FOUND.get(power_state, states.ACTIVE)}
+        if report.outcome is not Outcome.LOST:
+            changes["power_state"] = found.power_state or states.NOSTATE
+        if vm_state == steps.FOUND:
+            otherwise = ending.otherwise
+            if otherwise == steps.BEFORE_THE_MOVE and moving is not None:
+                otherwise = vm_state_before(moving.migration)
+            vm_state = found.vm_state or otherwise
+        if vm_state is not None:
+            changes["vm_state"] = vm_state
+        if ending.side is not None and moving is not None:
+            changes |= place_at(ending.side, moving.migration)
+        return changes
+
+    def _event(self, name: str, details: str) -> InstanceActionEvent:
+        name = f"cell-conductor.{name}"
+        return instant_event(name, host=self.host, result="Error", details=details)
+
+
+def named(row: OverdueOperation | Operation, **changes: str) -> Operation:
+    """Return an operation as messages name it."""
+    return Operation.of(**{name: getattr(row, name) for name in operations.NAMES} | changes)

@@ -1,0 +1,156 @@
+"""What follows in an operation after the report of a host, or without one. Pure: no I/O.
+
+``conductor/cell/operations/`` carries it out. Steps are done in order; one that fails is undone,
+and those before it, the last one first. A step that cannot be undone is repeated.
+"""
+
+import enum
+from typing import Final, NamedTuple
+
+from roost.operations.kinds import Kind
+from roost.operations.steps import HOST, IN_ERROR, Ending, OperationStep
+
+
+class Outcome(enum.StrEnum):
+    """How a step has ended, as its host says.
+
+    ``FAILED``: its guest is as usable as before. ``UNDECIDED``: the guest may be on either side.
+    ``LOST``: it is on none.
+    """
+
+    DONE = "done"
+    FAILED = "failed"
+    SPOILT = "spoilt"
+    UNDECIDED = "undecided"
+    LOST = "lost"
+
+
+class HostState(enum.Enum):
+    """Whether the host of an overdue step is up. No guest runs on one that is fenced."""
+
+    UP = "up"
+    DOWN = "down"
+    FENCED = "fenced"
+
+
+class Go(NamedTuple):
+    """The operation goes on with this step."""
+
+    step: OperationStep
+
+
+class End(NamedTuple):
+    """The operation ends."""
+
+    ending: Ending
+
+
+class Stay(enum.Enum):
+    """The step is the same: it is sent to its host again, or waits until that is up."""
+
+    REPEAT = "repeat"
+    WAIT = "wait"
+
+
+Next = Go | End | Stay
+
+
+class Overdue(NamedTuple):
+    """What follows when a host has not renewed its lease.
+
+    ``why``: why the step is given up; None: it is not. ``skips``: the operation goes on as if the
+    step was done.
+    """
+
+    next: Next
+    why: str | None = None
+    skips: bool = False
+
+
+_REPEAT: Final = Overdue(Stay.REPEAT)
+
+
+def after(kind: Kind, name: str, outcome: Outcome, *, has_guest: bool = True) -> Next:
+    """Return what follows after the report of a host.
+
+    :param name: of the step
+    :param has_guest: whether the host has a guest of the server now
+    """
+    if outcome is Outcome.UNDECIDED:
+        ask = kind.step(name).ask
+        return Stay.REPEAT if ask is None else Go(ask)
+    if outcome is Outcome.LOST:
+        return End(kind.lost)
+    if outcome is Outcome.DONE:
+        return _following(kind, name, has_guest=has_guest)
+    if kind.repeated_until_done:  # without a guest nothing is left to do
+        return Stay.REPEAT if has_guest else End(kind.done)
+    if kind.step(name).at == HOST:
+        return End(IN_ERROR if outcome is Outcome.SPOILT or not has_guest else kind.failed)
+    return _undoing(kind, name) or Stay.REPEAT
+
+
+def overdue(kind: Kind, name: str, *, tries: int, host: str, is_host: HostState) -> Overdue:
+    """Return what follows when a host has not renewed its lease.
+
+    A step that cannot be undone is sent without end: the server may run there, or have its only
+    disk there.
+
+    :param tries: how often the step was sent to the host again
+    """
+    step = kind.step(name)
+    who = "The host of the server" if step.at == HOST else f"The host {host}"
+    if is_host is HostState.UP:
+        if kind.why_not_resent is not None:
+            return Overdue(End(kind.lost), kind.why_not_resent)
+        if tries < kind.tries or kind.repeated_until_done:
+            return _REPEAT
+        why = f"{who} did not do it: it was sent there {kind.tries + 1} times."
+    else:
+        why = f"{who} went down during the action: {kind.action}."
+    if (given_up := _giving_up(kind, step)) is not None:
+        return Overdue(given_up, why)
+    if step.when_down or is_host is HostState.FENCED:
+        return Overdue(_following(kind, name, has_guest=True), skips=True)
+    return _REPEAT if is_host is HostState.UP else Overdue(Stay.WAIT)
+
+
+def is_undo(kind: Kind, name: str) -> bool:
+    """Return whether a step undoes another one."""
+    return any(step.undo is not None and step.undo.name == name for step in kind.steps)
+
+
+def _following(kind: Kind, name: str, *, has_guest: bool) -> Next:
+    if is_undo(kind, name):
+        undo = _undo_below(kind, _index(kind, name))
+        return End(kind.failed) if undo is None else Go(undo)
+    later = kind.steps[_index(kind, name) + 1 :]
+    if later:
+        return Go(later[0])
+    return End(IN_ERROR if kind.done.needs_guest and not has_guest else kind.done)
+
+
+def _undoing(kind: Kind, name: str) -> Go | None:
+    """Return the step after one that failed; None: it cannot be undone."""
+    undo = None if is_undo(kind, name) else _undo_below(kind, _index(kind, name) + 1)
+    return None if undo is None else Go(undo)
+
+
+def _giving_up(kind: Kind, step: OperationStep) -> Next | None:
+    if step.ask is not None:
+        return Go(step.ask)
+    return End(kind.lost) if step.at == HOST else _undoing(kind, step.name)
+
+
+def _index(kind: Kind, name: str) -> int:
+    """Return where a step is among those of its kind, or the one that it undoes or asks about."""
+    return next(
+        at
+        for at, step in enumerate(kind.steps)
+        if any(one is not None and one.name == name for one in (step, step.undo, step.ask))
+    )
+
+
+def _undo_below(kind: Kind, index: int) -> OperationStep | None:
+    undos = [step.undo for step in kind.steps[:index] if step.undo is not None]
+    return undos[-1] if undos else None
