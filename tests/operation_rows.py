@@ -6,7 +6,7 @@ from roost.conductor.cell.operations.reports import StepReport
 from roost.db import wire
 from roost.db.cell import actions, models
 from roost.db.types import utcnow
-from roost.objects import InstanceAction
+from roost.objects import InstanceAction, OperationParams
 from roost.operations.advance import Outcome
 from roost.operations.kinds import OF_TASK
 from tests.builders import NOW, a_uuid
@@ -19,9 +19,10 @@ def put_under(session, instance, *, image=None, request_id="req-1", **values):
         "uuid": a_uuid(),
         "instance_uuid": instance.uuid,
         "kind": kind.name,
+        "lock": kind.lock,
         "host": instance.host,
         "step": kind.steps[0].name,
-        "image": wire.dump(image),
+        "params": wire.dump(OperationParams.of(image=image)),
         "request_id": request_id,
         "tries": 0,
         "created_at": utcnow(),

@@ -323,9 +323,11 @@ def send(cell: Cell, context: RequestContext, operation: Operation, **parameters
 
     :param parameters: those that are not in the row
     """
-    names = {name: getattr(operation, name) for name in (*operations.NAMES, "image")}
+    names = {name: getattr(operation, name) for name in operations.NAMES}
+    params = operation.params and operation.params.for_host()
+    told = Operation.of(**names, params=params)
     try:
-        cell.compute.on(operation.host).run(context, operation=Operation.of(**names), **parameters)
+        cell.compute.on(operation.host).run(context, operation=told, **parameters)
     except exception.Unavailable as error:
         LOG.warning(
             "[instance: %s] cast of %s to host %s failed, the sweeper resends it: %s",

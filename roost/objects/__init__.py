@@ -7,7 +7,7 @@ scheduler, and its answers), ``flavor.py`` (images and key pairs, too), ``host.p
 ``tests/unit/objects`` pins fields and versions.
 """
 
-from roost.objects.action import InstanceAction, InstanceActionEvent, Operation
+from roost.objects.action import InstanceAction, InstanceActionEvent, Operation, OperationParams
 from roost.objects.base import RoostObject
 from roost.objects.explanation import Explanation, FilterVerdict, NearMiss, RankedHost
 from roost.objects.flavor import Flavor, ImageMeta, Keypair
@@ -85,6 +85,7 @@ __all__ = [
     "NetworkInfo",
     "NetworkRequest",
     "Operation",
+    "OperationParams",
     "PciAllocation",
     "PciPool",
     "PciRequest",

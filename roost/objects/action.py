@@ -43,23 +43,42 @@ class InstanceAction(base.RoostObject):
 
 
 @base.VersionedObjectRegistry.register
+class OperationParams(base.RoostObject):
+    """The arguments of an operation; each kind has those that it needs.
+
+    ``image`` is the image that it is about. ``spec``, the request for the destination of a move, is
+    for conductors only.
+    """
+
+    VERSION = "1.0"
+    fields = {
+        "image": fields.ObjectField("ImageMeta", nullable=True, default=base.NOTHING),
+        "spec": fields.ObjectField("RequestSpec", nullable=True, default=base.NOTHING),
+    }
+
+    def for_host(self) -> "OperationParams":
+        """Return those that a host needs."""
+        return OperationParams.of(**self.values() | {"spec": None})
+
+
+@base.VersionedObjectRegistry.register
 class Operation(base.RoostObject):
     """One thing that is being done to an instance, from its acceptance to its end.
 
-    ``kind`` is a name of :data:`roost.operations.kinds.KINDS`, ``host`` works on it, ``image`` is
-    the image that it is about, ``step`` what it does now. Of a move, ``handover`` is what the
+    ``kind`` is a name of :data:`roost.operations.kinds.KINDS`, ``host`` works on it, ``params``
+    are its arguments, ``step`` is what it does now. Of a move, ``handover`` is what the
     destination has prepared for the source, as JSON. Only some readers set ``instance``,
     ``migration`` and ``created_at``.
     """
 
-    # 1.1: step, handover, migration
-    VERSION = "1.1"
+    # 1.1: step, handover, migration; 1.2: params in place of image
+    VERSION = "1.2"
     fields = {
         "uuid": fields.UUIDField(),
         "instance_uuid": fields.UUIDField(),
         "kind": fields.StringField(),
         "host": fields.StringField(),
-        "image": fields.ObjectField("ImageMeta", nullable=True, default=base.NOTHING),
+        "params": fields.ObjectField("OperationParams", nullable=True, default=base.NOTHING),
         "created_at": base.DateTimeField(nullable=True, default=base.NOTHING),
         "instance": fields.ObjectField("Instance", nullable=True, default=base.NOTHING),
         "step": fields.StringField(),

@@ -39,6 +39,10 @@ from roost.states import (
 )
 
 _NO_STATUS: Final[Mapping[str, str]] = {}
+# What operations of a server lock. What locks the server excludes all others; the rest share it,
+# each with its own lock.
+SERVER: Final = "server"
+DISK: Final = "disk"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,6 +56,8 @@ class Kind:
     ``leads_to``: the vm state that only this operation leads to. A guest that is found in it by
     itself gets this action in its history. ``repeated_until_done``: only a delete preempts it.
     ``preempted_by``: a user who cannot wait may begin this other kind meanwhile.
+
+    ``lock``: what it locks: the server, or a part of it, which others may share meanwhile.
 
     ``uses_images``: it reads or writes the image store with the token of the user, which its
     message carries. ``why_not_resent``: it is not sent again, as only its message has all that it
@@ -72,6 +78,7 @@ class Kind:
     tasks: tuple[str, ...]
     begins: tuple[str, ...]
     steps: tuple[OperationStep, ...]
+    lock: str = SERVER
     statuses: Mapping[str, str] = dataclasses.field(default_factory=lambda: _NO_STATUS)
     leads_to: str | None = None
     repeated_until_done: bool = False
@@ -233,6 +240,7 @@ CREATE_IMAGE: Final = _alone(
     tasks=(states.IMAGE_SNAPSHOT_PENDING, *_IMAGE_STEPS),
     begins=(ACTIVE, STOPPED, PAUSED, SUSPENDED),
     event="snapshot",
+    lock=DISK,
     reads_instance=True,
     uses_images=True,
 )
@@ -242,6 +250,7 @@ CREATE_BACKUP: Final = _alone(
     tasks=(states.IMAGE_BACKUP, *_IMAGE_STEPS),
     begins=(ACTIVE, STOPPED, PAUSED, SUSPENDED),
     event="snapshot",
+    lock=DISK,
     reads_instance=True,
     uses_images=True,
 )

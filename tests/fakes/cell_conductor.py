@@ -3,7 +3,7 @@
 import collections
 
 from roost import exception, states
-from roost.objects import InstanceLocation, NetworkInfo, Operation
+from roost.objects import InstanceLocation, NetworkInfo, Operation, OperationParams
 from roost.objects.host import DELETED, ELSEWHERE, HERE, LEFT, NOWHERE, UNKNOWN
 from roost.operations import kinds
 from roost.operations.transitions import may_follow
@@ -193,7 +193,7 @@ class FakeCellConductor:
             kind=kind.name,
             step=kind.steps[0].name,
             host=host,
-            image=self.images.get(uuid),
+            params=OperationParams.of(image=self.images.get(uuid)),
             instance=found.obj_clone(),
         )
 

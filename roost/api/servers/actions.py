@@ -47,7 +47,7 @@ from roost.db.cell import operations as operation_rows
 from roost.db.engine import Session, retried
 from roost.db.types import utcnow
 from roost.hardware.requirements import check_rescue_image
-from roost.objects import ImageMeta, Instance, InstanceFault, Migration
+from roost.objects import ImageMeta, Instance, InstanceFault, Migration, OperationParams
 from roost.objects.migration import FAILED, FINISHED
 from roost.operations import kinds
 from roost.operations.kinds import Kind
@@ -99,8 +99,9 @@ class ServerRescue:
         """
         asked = call.body[_RESCUE] or {}
         image = self._image(call, asked, server_ref.instance)
+        params = OperationParams.of(image=image)
         operation = operations.accept(
-            self._dependencies, call, server_ref, kinds.RESCUE, image=image
+            self._dependencies, call, server_ref, kinds.RESCUE, params=params
         )
         secret = asked.get("adminPass") or password()
         operations.send(call, server_ref, operation, password=secret)

@@ -29,7 +29,7 @@ from roost.image.driver import (
     QUEUED,
     RAMDISK_ID,
 )
-from roost.objects import ImageMeta, Instance
+from roost.objects import ImageMeta, Instance, OperationParams
 from roost.operations.kinds import CREATE_BACKUP, CREATE_IMAGE, Kind
 
 _MISSING: Final = "Image {} could not be found."
@@ -145,7 +145,11 @@ class ServerSnapshot:
         image = self._image(call, server_ref.instance, order)
         rotated = _with_rotation(image, order.rotation)
         operation = operations.accept(
-            self._dependencies, call, server_ref, order.kind, image=rotated
+            self._dependencies,
+            call,
+            server_ref,
+            order.kind,
+            params=OperationParams.of(image=rotated),
         )
         try:
             self._describe(call, server_ref, image)

@@ -29,6 +29,7 @@ from roost.objects import (
     InstancePlace,
     Migration,
     NetworkRequest,
+    OperationParams,
     RequestSpec,
     Selection,
 )
@@ -126,7 +127,7 @@ class ServerMove:
                 self.kind,
                 changes=self.changes,
                 migration=migration,
-                spec=spec,
+                params=OperationParams.of(spec=spec),
                 also=create,
             )
         except exception.RoostError:

@@ -19,13 +19,12 @@ from roost.db.cell import guest_config, operations, services
 from roost.db.engine import Session
 from roost.db.types import utcnow
 from roost.objects import (
-    ImageMeta,
     InjectedFile,
     Instance,
     InstanceAction,
     Migration,
     Operation,
-    RequestSpec,
+    OperationParams,
     Service,
 )
 from roost.operations import kinds
@@ -64,19 +63,17 @@ def accept(
     server_ref: ServerRef,
     kind: Kind,
     *,
-    image: ImageMeta | None = None,
+    params: OperationParams | None = None,
     changes: Mapping[str, Any] | None = None,
     files: Sequence[InjectedFile] | None = None,
     migration: Migration | None = None,
-    spec: RequestSpec | None = None,
     also: Callable[[Session], None] | None = None,
 ) -> Operation:
     """Begin an operation in the rows of its cell, with a record; ``instance`` of it is set.
 
-    :param image: the image that it is about
     :param changes: other columns of the instance to change in the same transaction
     :param files: the guest's new files; None: they stay
-    :param migration: of a move, with the request for its destination
+    :param migration: of a move
     :param also: writes more in the same transaction; it may be repeated
     :raises roost.exception.Conflict: when the server's state does not allow the operation, or its
         host is down or too old for it
@@ -97,10 +94,9 @@ def accept(
             kind,
             record,
             uuid=operation_uuid,
-            image=image,
+            params=params,
             changes=changes,
             migration=migration,
-            spec=spec,
         )
         if also is not None:
             also(session)
@@ -117,7 +113,7 @@ def accept(
         if found is None:
             raise
         state = (found["vm_state"], found["task_state"])
-        under_way = cell.database.query(operations.find, instance_uuid)
+        under_way = cell.database.query(operations.find_blocking, instance_uuid, kind.lock)
         raise refused(instance_uuid, kind, *state, under_way) from error
 
 
@@ -212,12 +208,14 @@ def refused(
 ) -> exception.Conflict:
     """Return the error: for the vm state, if that does not allow it, else for the task state.
 
-    :param under_way: the operation that is under way, to be named
+    :param under_way: the operation that is under way, to be named; one without a task state is the
+        reason itself
     """
-    state = f"vm_state {vm_state}"
+    state = f"it is in vm_state {vm_state}"
     if vm_state in kind.begins and task_state is not None:
-        state = f"task_state {task_state}"
+        state = f"it is in task_state {task_state}"
     if under_way is not None:
-        action = kinds.get(under_way.kind).action
-        state += f": '{action}' is under way since {under_way.created_at:%Y-%m-%dT%H:%M:%SZ}"
-    return exception.Conflict(f"Cannot '{kind.action}' instance {uuid} while it is in {state}")
+        about = kinds.get(under_way.kind)
+        state = f"{state}: " if about.tasks or vm_state not in kind.begins else ""
+        state += f"'{about.action}' is under way since {under_way.created_at:%Y-%m-%dT%H:%M:%SZ}"
+    return exception.Conflict(f"Cannot '{kind.action}' instance {uuid} while {state}")

@@ -35,7 +35,14 @@ from roost.hardware.image_requirements import ImageRequirements
 from roost.hardware.numa import numa_topology_of
 from roost.hardware.pci_aliases import PciAlias
 from roost.hardware.requirements import check_other_image, pci_requests_of
-from roost.objects import Flavor, HostReport, ImageMeta, InjectedFile, Instance
+from roost.objects import (
+    Flavor,
+    HostReport,
+    ImageMeta,
+    InjectedFile,
+    Instance,
+    OperationParams,
+)
 from roost.objects.flavor import root_gb
 from roost.operations.kinds import REBUILD
 
@@ -85,7 +92,7 @@ class ServerRebuild:
             call,
             server_ref,
             REBUILD,
-            image=image,
+            params=OperationParams.of(image=image),
             changes=self._changes(call),
             files=files,
         )

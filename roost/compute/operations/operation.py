@@ -94,12 +94,17 @@ class HostOperation:
         return found
 
     @property
+    def named_image(self) -> ImageMeta | None:
+        """The image that the row, or the message, names; None: it names none."""
+        return None if self.row.params is None else self.row.params.image
+
+    @property
     def image(self) -> ImageMeta:
         """The image that the operation is about.
 
         :raises roost.exception.Internal: when the row names none
         """
-        found: ImageMeta | None = self.row.image
+        found = self.named_image
         if found is None:
             raise exception.Internal(f"{self}: its row names no image")
         return found

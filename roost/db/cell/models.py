@@ -126,18 +126,19 @@ operations = sa.Table(
     "operations",
     metadata,
     sa.Column("uuid", Uuid, primary_key=True),
-    sa.Column("instance_uuid", Uuid, nullable=False, unique=True),
+    sa.Column("instance_uuid", Uuid, nullable=False),
     sa.Column("kind", sa.String(32), nullable=False),
+    sa.Column("lock", sa.String(64), nullable=False),
     sa.Column("host", sa.String(255), nullable=False, index=True),
     sa.Column("step", sa.String(32), nullable=False),
-    sa.Column("image", LongText),
-    sa.Column("spec", LongText),
+    sa.Column("params", LongText),
     sa.Column("handover", LongText),
     sa.Column("reason", sa.Text),
     sa.Column("request_id", sa.String(64), nullable=False),
     sa.Column("tries", sa.Integer, nullable=False, default=0),
     sa.Column("lease_until", UtcDateTime),  # None: its host has not begun it
     sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.UniqueConstraint("instance_uuid", "lock"),
 )
 
 # The record that an instance has, or had, places on two hosts: it is deleted with the instance's

@@ -1,8 +1,9 @@
 """Operations under way on instances: one row each, which is deleted when the operation ends.
 
-An instance has at most one. Its task state says how far it is; both change in one transaction. The
-history of the operation is the action that has its uuid, so no end of one reaches another's action.
-Its row names the step that is under way, and the host that does it.
+At most one has the task state of its instance, which says how far it is; both change in one
+transaction. What locks the server is its only operation; others lock parts of it, each another one.
+The history of the operation is the action that has its uuid, so no end of one reaches another's
+action. Its row names the step that is under way, and the host that does it.
 
 The host that works on it renews its lease. An operation whose lease has expired is taken over by
 one sweep, which holds a lease of its own meanwhile. All times are by the clock of the database.
@@ -21,14 +22,15 @@ from roost.db.cell.left_behind import OLD_COPY
 from roost.db.engine import Session
 from roost.db.types import UtcDateTime, database_now
 from roost.objects import (
-    ImageMeta,
+    Instance,
     InstanceAction,
     InstanceActionEvent,
     Migration,
     Operation,
+    OperationParams,
     RequestSpec,
 )
-from roost.operations.kinds import DESTROYING, KINDS, Kind
+from roost.operations.kinds import DESTROYING, KINDS, SERVER, Kind
 from roost.operations.steps import SOURCE, OperationStep
 
 _table = models.operations
@@ -52,8 +54,35 @@ _TAKE_UP: Final = (
 )
 _CHECK: Final = sa.select(_c.uuid).where(*_IS)
 _LOCK: Final = sa.select(_c.tries).where(*_IS).with_for_update()
-_REQUEST: Final = sa.select(_c.spec, _c.reason).where(*_IS)
-_OF_INSTANCE: Final = sa.select(*_COLUMNS).where(_c.instance_uuid == sa.bindparam("instance_uuid"))
+_REQUEST: Final = sa.select(_c.params, _c.reason).where(*_IS)
+_INSTANCE: Final = sa.bindparam("instance_uuid", type_=_c.instance_uuid.type)
+_OF_INSTANCE: Final = (
+    sa.select(*_COLUMNS).where(_c.instance_uuid == _INSTANCE).order_by(_c.created_at)
+)
+_LOCKS: Final = sa.bindparam("lock", type_=_c.lock.type)
+_BLOCKING: Final = _OF_INSTANCE.where(
+    sa.or_(_LOCKS == SERVER, _c.lock == SERVER, _c.lock == _LOCKS)
+)
+_GET: Final = sa.select(*_COLUMNS).where(*_IS)
+# Columns of a new row that are parameters, and the insert of one that nothing excludes: which is
+# in the way of the whole server, and of a part of it. The row of the instance is locked before.
+_GIVEN: Final = (*NAMES, "lock", "params", "request_id")
+_OTHERS: Final = _table.alias("others").c
+_MINE: Final = _OTHERS.instance_uuid == _INSTANCE
+_SAME_LOCK: Final = sa.or_(_OTHERS.lock == SERVER, _OTHERS.lock == _LOCKS)
+
+
+def _insert(*in_the_way: sa.ColumnElement[bool]) -> sa.Insert:
+    values = [sa.bindparam(name, type_=_c[name].type) for name in _GIVEN]
+    free = ~sa.select(_OTHERS.uuid).where(*in_the_way).exists()
+    here = models.instances.c.uuid == _INSTANCE
+    new = sa.select(*values, sa.literal(0), database_now()).where(here, free)
+    insert = sa.insert(_table).from_select([*_GIVEN, "tries", "created_at"], new)
+    return insert.execution_options(preserve_rowcount=True)
+
+
+_INSERT_ALONE: Final = _insert(_MINE)
+_INSERT_BESIDE: Final = _insert(_MINE, _SAME_LOCK)
 _AT_ONCE: Final = 500  # rows that one sweep takes
 _QUEUED: Final = "queued"  # status of an image without data, as in roost/image/driver.py
 # Kinds that may begin while another operation is under way, which ends then.
@@ -82,20 +111,17 @@ def start(
     record: InstanceAction,
     *,
     uuid: str,
-    image: ImageMeta | None = None,
+    params: OperationParams | None = None,
     changes: Mapping[str, Any] | None = None,
     migration: Migration | None = None,
-    spec: RequestSpec | None = None,
 ) -> Operation:
     """Begin an operation on the host of an instance, with its action; return both rows.
 
     :param uuid: of the operation; the same again changes nothing
-    :param image: the image that it is about
     :param changes: other columns of the instance to change in the same transaction
     :param migration: of a move, which begins with its first step on the host of that
-    :param spec: the request for the destination of a move
-    :raises roost.exception.Conflict: when the instance is on no host, or its state does not allow
-        the operation; its details have the state that was ``found`` then
+    :raises roost.exception.Conflict: when the instance is on no host, or its state, or another
+        operation, does not allow this one; its details have the state that was ``found`` then
     :raises roost.exception.NotFound: when the instance is deleted
     """
     instance_uuid = str(record.instance_uuid)
@@ -121,10 +147,16 @@ def start(
         if kind.name in _PREEMPTING:
             why = f"It was ended by another action: {kind.action}."
             preempt(session, instance_uuid, why)
-        more = {"image": wire.dump(image), "spec": wire.dump(spec), "created_at": database_now()}
-        session.execute(sa.insert(_table).values(**row, **more))
+        _add(session, row | {"lock": kind.lock, "params": wire.dump(params)}, instance)
     named = {name: row[name] for name in NAMES}
-    return Operation.of(**named, image=image, instance=instance)
+    return Operation.of(**named, params=params, instance=instance)
+
+
+def _add(session: Session, row: Mapping[str, Any], instance: Instance) -> None:
+    insert = _INSERT_ALONE if row["lock"] == SERVER else _INSERT_BESIDE
+    if session.execute(insert, row).rowcount == 0:
+        found = {"vm_state": instance.vm_state, "task_state": None}
+        raise exception.Conflict(f"Another operation is under way on {instance.uuid}", found=found)
 
 
 def _before(kind: Kind, migration: Migration | None) -> dict[str, Any]:
@@ -142,12 +174,30 @@ def _before(kind: Kind, migration: Migration | None) -> dict[str, Any]:
 
 
 def find(session: Session, instance_uuid: str) -> Operation | None:
-    """Return the operation that is under way on an instance."""
-    row = session.execute(_OF_INSTANCE, {"instance_uuid": instance_uuid}).one_or_none()
-    if row is None:
-        return None
+    """Return the operation that has the task state of an instance."""
+    rows = session.execute(_OF_INSTANCE, {"instance_uuid": instance_uuid})
+    return next((_operation(row) for row in rows if KINDS[row.kind].tasks), None)
+
+
+def find_blocking(session: Session, instance_uuid: str, lock: str) -> Operation | None:
+    """Return what keeps another operation from beginning; None: nothing does (any more).
+
+    :param lock: what the other one would lock
+    """
+    rows = session.execute(_BLOCKING, {"instance_uuid": instance_uuid, "lock": lock})
+    found = [_operation(row) for row in rows]
+    return min(found, key=lambda one: not KINDS[one.kind].tasks, default=None)
+
+
+def get(session: Session, operation: Operation) -> Operation | None:
+    """Return an operation with all that its row has; None: it is over, or another host's."""
+    row = session.execute(_GET, _named(operation)).one_or_none()
+    return None if row is None else _operation(row)
+
+
+def _operation(row: sa.Row[Any]) -> Operation:
     values = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
-    return Operation.of(**values | {"image": wire.load(values["image"])})
+    return Operation.of(**values | {"params": wire.load(values["params"])})
 
 
 def find_move(session: Session, instance_uuid: str) -> Operation | None:
@@ -208,15 +258,14 @@ def end(
 
 
 def preempt(session: Session, instance_uuid: str, why: str) -> None:
-    """End the operation that is under way on an instance, if there is one: something else begins.
+    """End all operations that are under way on an instance: something else begins.
 
     The instance's row is changed, and so locked, before.
 
     :param why: what preempts it, for the user
     """
-    row = session.execute(sa.select(_c.uuid).where(_c.instance_uuid == instance_uuid)).one_or_none()
-    if row is not None:
-        end(session, row.uuid, [], expected={}, message=why)
+    for uuid in [*session.scalars(sa.select(_c.uuid).where(_c.instance_uuid == instance_uuid))]:
+        end(session, uuid, [], expected={}, message=why)
 
 
 def go_on(
@@ -234,11 +283,12 @@ def go_on(
     :param operation: as it was, and as its row has to be
     :param host: does the step
     :param until: when it must have begun it
-    :param values: other columns to change
+    :param values: other columns to change; ``spec``: the request for another destination
     :raises roost.exception.Conflict: when it is over, or in another step
     """
     begun = {"host": host, "step": step.name, "tries": 0, "lease_until": until}
-    values = {name: wire.dump(value) if name == "spec" else value for name, value in values.items()}
+    if "spec" in values:
+        values["params"] = wire.dump(OperationParams.of(spec=values.pop("spec")))
     is_it = {name: getattr(operation, name) for name in NAMES}
     if prepared.update(session, _table, is_it, begun | values) == 0:
         raise _is_over(operation.uuid)
@@ -253,12 +303,16 @@ def request_of(
     :returns: None: the move is over, or in another step
     """
     row = session.execute(_REQUEST, _named(operation)).one_or_none()
-    return None if row is None else (wire.load(row.spec), row.reason)
+    if row is None:
+        return None
+    params: OperationParams | None = wire.load(row.params)
+    return None if params is None else params.spec, row.reason
 
 
 def waits_for_image(session: Session, instance_uuid: str, image_id: str) -> bool:
     """Return whether the operation of an instance is to upload this image."""
-    image = wire.load(session.scalar(sa.select(_c.image).where(_c.instance_uuid == instance_uuid)))
+    found = find(session, instance_uuid)
+    image = None if found is None or found.params is None else found.params.image
     return image is not None and image.id == image_id and image.status == _QUEUED
 
 

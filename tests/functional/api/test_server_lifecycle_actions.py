@@ -173,7 +173,7 @@ def test_a_rebuild_changes_what_it_names_at_once_and_the_image_later(world):
     assert (row.metadata, row.user_data) == ({"a": "b"}, "aGVsbG8=")
     assert (row.access_ip_v4, row.access_ip_v6) == ("10.9.9.9", "fe80::9")
     assert (row.key_name, row.keypair.name) == ("key of alice", "key of alice")
-    assert (row.image.id, operation(world, server).image.id) == (server.image.id, OTHER)
+    assert (row.image.id, operation(world, server).params.image.id) == (server.image.id, OTHER)
     assert (row.host, row.attempt) == (server.host, server.attempt + 1)
 
 
@@ -345,14 +345,14 @@ def test_a_rescue_tells_the_host_which_image_and_password(world):
     asked = {"adminPass": "mine", "rescue_image_ref": OTHER}
     answer = act(world, server, {"rescue": asked})
     assert answer.json == {"adminPass": "mine"}
-    assert operation(world, server).image.id == OTHER
+    assert operation(world, server).params.image.id == OTHER
     assert world.buses["fake://cell1/"].sent[0][2]["password"] == "mine"
 
 
 def test_a_rescue_goes_by_the_servers_own_image_and_a_password_of_ours(world):
     server = place(world)
     answer = act(world, server, RESCUE, version="2.1")
-    assert operation(world, server).image.id == server.image.id
+    assert operation(world, server).params.image.id == server.image.id
     assert world.buses["fake://cell1/"].sent[0][2]["password"] == answer.json["adminPass"]
 
 
@@ -396,8 +396,8 @@ def test_an_image_waits_for_the_host_and_says_what_it_is_of(world):
         "owner_id": "project",
         "user_id": "alice",
     }
-    assert operation(world, server).image.id == image.id
-    assert world.buses["fake://cell1/"].sent[0][2]["operation"].image.id == image.id
+    assert operation(world, server).params.image.id == image.id
+    assert world.buses["fake://cell1/"].sent[0][2]["operation"].params.image.id == image.id
 
 
 @pytest.mark.parametrize("body", [IMAGE_OF, BACKUP])
@@ -409,7 +409,7 @@ def test_an_api_that_dies_before_it_describes_an_image_leaves_none(world, body, 
         act(world, server, body)
     assert {*world.images.images} == before
     assert task_of(world, server) == BEGINS[min(body)][1]
-    assert operation(world, server).image.id not in before
+    assert operation(world, server).params.image.id not in before
 
 
 @pytest.mark.parametrize("body", [IMAGE_OF, BACKUP])
@@ -421,7 +421,7 @@ def test_an_api_that_dies_before_it_tells_the_host_leaves_the_image_to_it(world,
     monkeypatch.setattr(operations, "send", die)
     with pytest.raises(SystemExit):
         act(world, server, body)
-    assert world.images.images[operation(world, server).image.id].status == "queued"
+    assert world.images.images[operation(world, server).params.image.id].status == "queued"
 
 
 def test_an_image_whose_task_has_ended_before_it_was_described_goes(world, monkeypatch):
@@ -446,7 +446,7 @@ def test_what_the_image_store_refuses_its_host_hears_of(world, monkeypatch):
     answer = act(world, server, IMAGE_OF)
     assert (answer.status_code, "no room" in answer.text) == (403, True)
     ((_, _, told),) = world.buses["fake://cell1/"].sent
-    assert told["operation"].image.id == operation(world, server).image.id
+    assert told["operation"].params.image.id == operation(world, server).params.image.id
 
 
 @pytest.mark.parametrize("body", [IMAGE_OF, BACKUP])
@@ -462,7 +462,7 @@ def test_a_backup_is_of_a_type_and_its_row_knows_how_many_are_kept(world):
     assert image.properties["image_type"] == "backup"
     assert image.properties["backup_type"] == "daily"
     assert "backup_rotation" not in image.properties
-    assert operation(world, server).image.properties["backup_rotation"] == "2"
+    assert operation(world, server).params.image.properties["backup_rotation"] == "2"
 
 
 def test_a_backup_of_which_none_is_kept_is_not_named(world):

@@ -27,7 +27,7 @@ from roost.compute.virt.fake.driver import FakeDriver
 from roost.compute.virt.fake.faults import Faults
 from roost.guestdata import Operator
 from roost.image.local import LocalImageStore
-from roost.objects import NetworkRequest, Operation
+from roost.objects import NetworkRequest, Operation, OperationParams
 from tests.builders import a_context, a_flavor, a_spec, a_uuid, an_instance
 from tests.fakes.cell_conductor import FakeCellConductor
 from tests.fakes.reporter import FakeReporter
@@ -216,5 +216,6 @@ def do_step(rig, monkeypatch):
 def run(manager, instance, *, kind, context=None, image=None, **told):
     """What an action of a user comes to here: the row has the operation, then the message comes."""
     names = {"uuid": instance.uuid, "instance_uuid": instance.uuid, "host": "h1"}
-    operation = Operation.of(**names, kind=kind, step=kind, image=image)
+    params = OperationParams.of(image=image)
+    operation = Operation.of(**names, kind=kind, step=kind, params=params)
     manager.run(context or a_context(), operation=operation, **told)

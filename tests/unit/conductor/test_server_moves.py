@@ -19,7 +19,7 @@ from roost.db.cell import (
     services,
 )
 from roost.db.types import utcnow
-from roost.objects import InstancePlace
+from roost.objects import InstancePlace, OperationParams
 from roost.operations import kinds
 from roost.operations.kinds import CONFIRM_RESIZE, MIGRATE, REVERT_RESIZE
 from roost.rpc.scheduler import RESERVATION_LIFETIME
@@ -53,7 +53,12 @@ def begin(cell):
             migrations.create(session, migration)
             record = an_action(instance.uuid, action=kind.action)
             operations.start(
-                session, kind, record, uuid=migration.uuid, migration=migration, spec=spec
+                session,
+                kind,
+                record,
+                uuid=migration.uuid,
+                migration=migration,
+                params=OperationParams.of(spec=spec),
             )
         return str(instance.uuid)
 

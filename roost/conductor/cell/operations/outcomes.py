@@ -100,7 +100,9 @@ class OperationOutcomes:
                 return None
             if not kind.is_move and not reads_instance:
                 return operation
-            found = operations.find(session, operation.instance_uuid)
+            found = operations.get(session, operation)
+            if found is not None and found.params is not None:
+                found.params = found.params.for_host()
             if found is not None and kind.is_move:
                 found.migration = migrations.unfinished(session, found.instance_uuid)
             if found is not None and reads_instance:

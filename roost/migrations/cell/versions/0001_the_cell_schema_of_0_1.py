@@ -217,10 +217,10 @@ def upgrade() -> None:
         sa.Column("uuid", UUID, nullable=False),
         sa.Column("instance_uuid", UUID, nullable=False),
         sa.Column("kind", sa.String(length=32), nullable=False),
+        sa.Column("lock", sa.String(length=64), nullable=False),
         sa.Column("host", sa.String(length=255), nullable=False),
         sa.Column("step", sa.String(length=32), nullable=False),
-        sa.Column("image", LONG_TEXT, nullable=True),
-        sa.Column("spec", LONG_TEXT, nullable=True),
+        sa.Column("params", LONG_TEXT, nullable=True),
         sa.Column("handover", LONG_TEXT, nullable=True),
         sa.Column("reason", sa.Text(), nullable=True),
         sa.Column("request_id", sa.String(length=64), nullable=False),
@@ -228,7 +228,7 @@ def upgrade() -> None:
         sa.Column("lease_until", TIME, nullable=True),
         sa.Column("created_at", TIME, nullable=False),
         sa.PrimaryKeyConstraint("uuid"),
-        sa.UniqueConstraint("instance_uuid", name="operations_instance_uuid_key"),
+        sa.UniqueConstraint("instance_uuid", "lock", name="operations_instance_uuid_lock_key"),
         **TABLE,
     )
     op.create_index("ix_operations_host", "operations", ["host"], unique=False)
