@@ -9,7 +9,7 @@ from oslo_config import cfg
 from oslo_db import exception as db_exception
 
 from roost import exception
-from roost.cmd.manage import audit, cell, database, flavor, image, quota, service
+from roost.cmd.manage import audit, cell, database, flavor, image, operation, quota, service
 from roost.cmd.manage.deployment import Deployment
 from roost.cmd.manage.host_removal import remove_host
 from roost.cmd.manage.placement_explain import explain
@@ -93,6 +93,7 @@ for _group in (
     service.service,
     flavor.flavor,
     image.image,
+    operation.operation,
     placement,
     quota.quota,
 ):

@@ -144,6 +144,13 @@ def records(session: Session, operation_uuid: str) -> bool:
     return session.execute(query).first() is not None
 
 
+def find_of_operation(session: Session, operation_uuid: str) -> InstanceAction | None:
+    """Return the action of an operation, under way or over, with its events."""
+    query = sa.select(_actions).where(_actions.c.operation_uuid == operation_uuid)
+    row = session.execute(query).one_or_none()
+    return None if row is None else _action(row, events_of(session, operation_uuid))
+
+
 def events_of(session: Session, operation_uuid: str) -> list[InstanceActionEvent]:
     """Return the events of an operation in order of their start."""
     query = sa.select(_events).join(_actions, _actions.c.id == _events.c.action_id)
