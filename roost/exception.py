@@ -7,7 +7,11 @@ daemons may match, a ``message`` for the user and ``details`` for the log. They 
 Subclass a kind only where some code catches the subclass.
 """
 
-from typing import Any, ClassVar, Final
+import re
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final, TypeVar
+
+E = TypeVar("E", bound=Exception)
 
 _UNREACHABLE: Final = "A part of the cloud could not be reached."
 _FAILED: Final = "Something failed on the host of the server."
@@ -214,6 +218,35 @@ class BuildFailed(RoostError):
         self.reschedulable = reschedulable
         self.user_reason = user_reason
         self.for_users = not reschedulable
+
+
+def of_code(code: str | None, message: str) -> RoostError:
+    """Return the error of a code, which was stored with its message."""
+    return _BY_CODE.get(code or "", Internal)(message)
+
+
+def _kinds(kind: type[RoostError]) -> Iterator[type[RoostError]]:
+    yield kind
+    for derived in kind.__subclasses__():
+        yield from _kinds(derived)
+
+
+_BY_CODE: Final = {kind.code: kind for kind in _kinds(RoostError)}
+_PATH: Final = re.compile(r"(?<![\w/.:-])/[\w.+-]+/")  # not within a URL or a CIDR
+_REFUSED: Final = "The host of this server refused the request."
+
+
+def without_host(error: E, host: str) -> E | RoostError:
+    """Return an error of a host, without its message if that has the host's name or paths.
+
+    Messages of Roost's hosts that users can act on contain neither; those of Neutron may.
+    """
+    if not isinstance(error, RoostError):
+        return error
+    name = rf"(?<![\w.-]){re.escape(host)}(?![\w-])"
+    if re.search(name, error.message) or _PATH.search(error.message):
+        return type(error)(_REFUSED)
+    return error
 
 
 def reason(error: Exception) -> str:

@@ -24,7 +24,7 @@ from roost.compute.host_identity import HostIdentity
 from roost.compute.host_report import HostSettings
 from roost.compute.image_cache import ImageCache
 from roost.compute.leases import LeaseKeeper
-from roost.compute.manager import QUEUE, ComputeManager
+from roost.compute.manager import ComputeManager
 from roost.compute.operations import consoles
 from roost.compute.resource_tracker import ResourceTracker
 from roost.compute.task_queues import Executors
@@ -39,6 +39,7 @@ from roost.servicegroup.driver import ServiceGroup, load_group
 LOG = logging.getLogger(__name__)
 NAME = "roost-compute"
 # Numbers of simultaneous tasks: a guest may take a minute to stop, a snapshot an hour.
+DEVICES: Final = 8
 ENDS: Final = 16
 IMAGES: Final = 16
 POWER: Final = 32
@@ -83,9 +84,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
             StartupCheck("the collectors", manager.ask_collectors),
             StartupCheck("a cell-conductor", manager.start),
         ],
-        servers=[
-            RpcServer(bus, Compute, manager, name=conf.host, threads=conf.rpc_threads + QUEUE)
-        ],
+        servers=[RpcServer(bus, Compute, manager, name=conf.host, threads=conf.rpc_threads)],
         periodics=[
             Periodic(lambda: conf.service_report_interval, heartbeat, "heartbeat"),
             Periodic(lambda: conf.service_report_interval, manager.beat, "service group"),
@@ -183,8 +182,8 @@ def _manager(
             power=concurrency.executor(POWER),
             images=concurrency.executor(IMAGES),
             copies=concurrency.executor(conf.compute.max_concurrent_moves),
+            devices=concurrency.executor(DEVICES),
         ),
-        interfaces=max(1, conf.rpc_threads // 2),
         door=consoles.ConsoleListener(virt, _door(conf)),
         resumes=conf.compute.resume_guests_state_on_host_boot,
         state=state,

@@ -1,14 +1,12 @@
 """The manager of a compute host: serves the RPC interface :mod:`roost.rpc.compute`."""
 
-import contextlib
 import functools
 import logging
-import threading
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from typing import Any, Final, Protocol
 
-from roost import exception, states
+from roost import states
 from roost.compute import build, external_events
 from roost.compute.external_events import NetworkHealer
 from roost.compute.host import Host
@@ -17,7 +15,7 @@ from roost.compute.instance_events import InstanceEvents
 from roost.compute.leases import Lease
 from roost.compute.locks import Locks
 from roost.compute.network.driver import DescribesPorts, FiltersGuests
-from roost.compute.operations import consoles, delete, interfaces, runner, snapshot
+from roost.compute.operations import consoles, delete, runner, snapshot
 from roost.compute.operations.consoles import ConsoleListener
 from roost.compute.operations.operation import HostOperation
 from roost.compute.reconcile import Reconciler
@@ -28,11 +26,9 @@ from roost.flow import Flow
 from roost.objects import (
     ExternalEvent,
     Instance,
-    NetworkRequest,
     Operation,
     RequestSpec,
     Selection,
-    Vif,
 )
 from roost.operations.kinds import KINDS
 from roost.rpc.compute import Compute
@@ -40,9 +36,7 @@ from roost.servicegroup.driver import ServiceGroup
 
 LOG = logging.getLogger(__name__)
 BINARY: Final = "roost-compute"
-PATIENCE: Final = 45.0  # seconds that a change of interfaces waits for others; RPC timeout: 60
 _AT_ONCE: Final = 200  # instances that one request for rows names
-QUEUE: Final = 64  # changes of interfaces that may wait; each occupies an RPC thread
 
 
 class ReportsHost(Protocol):
@@ -57,7 +51,6 @@ class ComputeManager:
 
     :param group: the service group in which this daemon reports its liveness
     :param executors: run the work; their sizes limit the concurrency
-    :param interfaces: concurrent changes of interfaces; others queue
     :param flow: the steps of a build; tests pass one that fails
     :param door: the listener for consoles; None: one on loopback
     :param resumes: whether guests that ran are started again after a reboot of the node
@@ -72,8 +65,6 @@ class ComputeManager:
         reporter: ReportsHost,
         group: ServiceGroup,
         executors: Executors,
-        interfaces: int = 8,
-        queue: int = QUEUE,
         flow: Flow[build.Build] | None = None,
         door: ConsoleListener | None = None,
         resumes: bool = False,
@@ -90,8 +81,6 @@ class ComputeManager:
         self._flow = flow or build.build_flow()
         self._executors = executors
         self._tasks = TaskQueue()
-        self._interfaces = threading.BoundedSemaphore(interfaces)
-        self._queue = threading.BoundedSemaphore(interfaces + queue)
         self._builds = BuildQueue(
             executors.builds,
             locks=self._locks,
@@ -327,30 +316,14 @@ class ComputeManager:
                 if not runner.run(work):
                     snapshot.forget(work)
 
-        executor = self._executors.images if kind.uses_images else self._executors.power
-        if kind.step(operation.step).copies:
-            executor = self._executors.copies
         once = (operation.uuid, operation.step, password is not None)
+        executor = self._executors.of(kind, operation.step)
         self._tasks.put(uuid, do, executor=executor, key=once, lease=lease)
 
     def external_instance_events(
         self, context: RequestContext, *, events: list[ExternalEvent]
     ) -> None:
         self._news.take(context, events)
-
-    def attach_interface(
-        self, context: RequestContext, *, instance: Instance, request: NetworkRequest, key: str
-    ) -> Vif:
-        with self._changing_interfaces(instance.uuid):
-            return interfaces.attach(
-                self._host, context=context, instance=instance, request=request, key=key
-            )
-
-    def detach_interface(
-        self, context: RequestContext, *, instance: Instance, port_id: str
-    ) -> None:
-        with self._changing_interfaces(instance.uuid):
-            interfaces.detach(self._host, context=context, instance=instance, port_id=port_id)
 
     def get_console_output(
         self, context: RequestContext, *, instance_uuid: str, lines: int | None = None
@@ -391,22 +364,6 @@ class ComputeManager:
     def _look_later(self, instance_uuid: str, key: Hashable, look: Callable[[], object]) -> None:
         self._tasks.put(instance_uuid, look, executor=self._executors.ends, key=key)
 
-    @contextlib.contextmanager
-    def _changing_interfaces(self, instance_uuid: str) -> Iterator[None]:
-        """Wait for a free slot to change interfaces; one change of a server at a time.
-
-        :raises roost.exception.Conflict: when the server, or the host, is busy for too long
-        """
-        until = time.monotonic() + PATIENCE
-        with (
-            _taken(self._queue, within=0.0),
-            self._locks.hold(instance_uuid, within=PATIENCE) as held,
-        ):
-            if not held:
-                raise exception.Conflict("This server is busy; try again later.")
-            with _taken(self._interfaces, within=max(0.0, until - time.monotonic())):
-                yield
-
     def _entered(self, work: build.Build) -> None:
         self._host.tracker.begin_operation(work.uuid)
         self._host.leases.enter(work.lease)
@@ -415,13 +372,3 @@ class ComputeManager:
         self._host.leases.leave(work.lease)
         self._host.tracker.end_operation(work.uuid)
         self._news.build_ended(work.uuid)
-
-
-@contextlib.contextmanager
-def _taken(slots: threading.BoundedSemaphore, *, within: float) -> Iterator[None]:
-    if not slots.acquire(timeout=within):
-        raise exception.Conflict("The host of this server is busy; try again later.")
-    try:
-        yield
-    finally:
-        slots.release()

@@ -19,6 +19,7 @@ from roost.compute.build import Build
 from roost.compute.leases import Lease
 from roost.compute.locks import Locks
 from roost.context import carried, current
+from roost.operations.kinds import DEVICE, Kind
 
 LOG = logging.getLogger(__name__)
 LAST_SECONDS: Final = 10.0  # for stopped builds to undo their steps and be handed back
@@ -169,6 +170,7 @@ class Executors:
     :param power: stops, starts and the like, which guests may delay, and the short steps of moves
     :param images: rebuilds, images and the like, which read or write whole disks
     :param copies: the steps of moves that copy disks from host to host
+    :param devices: attaching and detaching, which wait for other services
     """
 
     builds: futures.Executor
@@ -176,6 +178,15 @@ class Executors:
     power: futures.Executor
     images: futures.Executor
     copies: futures.Executor
+    devices: futures.Executor
+
+    def of(self, kind: Kind, step: str) -> futures.Executor:
+        """Return the executor for a step of an operation."""
+        if kind.step(step).copies:
+            return self.copies
+        if kind.lock == DEVICE:
+            return self.devices
+        return self.images if kind.uses_images else self.power
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

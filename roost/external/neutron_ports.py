@@ -300,6 +300,7 @@ def _vif(port: Any, around: _Surroundings) -> Vif:
         profile=_as_json(profile),
         active=is_active(port),
         kept=not mark(port).get("made", False),
+        key=mark(port).get("key"),
     )
 
 

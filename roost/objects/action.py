@@ -47,13 +47,16 @@ class OperationParams(base.RoostObject):
     """The arguments of an operation; each kind has those that it needs.
 
     ``image`` is the image that it is about. ``spec``, the request for the destination of a move, is
-    for conductors only.
+    for conductors only. ``port_id`` is the port that it is about, or the mark of one that the
+    network service is to make; ``request`` is what is to be attached.
     """
 
     VERSION = "1.0"
     fields = {
         "image": fields.ObjectField("ImageMeta", nullable=True, default=base.NOTHING),
         "spec": fields.ObjectField("RequestSpec", nullable=True, default=base.NOTHING),
+        "port_id": fields.StringField(nullable=True, default=base.NOTHING),
+        "request": fields.ObjectField("NetworkRequest", nullable=True, default=base.NOTHING),
     }
 
     def for_host(self) -> "OperationParams":

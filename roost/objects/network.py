@@ -84,9 +84,11 @@ class Vif(base.RoostObject):
     none, then they are empty. ``type``, ``details`` and ``profile`` are for the hypervisor, from
     the network service's binding of the port; values of the latter two are JSON. ``active``: the
     network service has wired the port. ``kept``: the user created the port; it outlives the server.
+    ``key``: the mark with which it was attached, unless that is its id.
     """
 
-    VERSION = "1.0"
+    # 1.1: key
+    VERSION = "1.1"
     fields = {
         "id": fields.StringField(),
         "network_id": fields.StringField(),
@@ -105,6 +107,7 @@ class Vif(base.RoostObject):
         "profile": fields.DictOfStringsField(default={}),
         "active": fields.BooleanField(default=True),
         "kept": fields.BooleanField(default=False),
+        "key": fields.StringField(nullable=True, default=base.NOTHING),
     }
 
     def all_ips(self) -> list[tuple[str, bool]]:

@@ -86,7 +86,8 @@ def after(kind: Kind, name: str, outcome: Outcome, *, has_guest: bool = True) ->
     if kind.repeated_until_done:  # without a guest nothing is left to do
         return Stay.REPEAT if has_guest else End(kind.done)
     if kind.step(name).at == HOST:
-        return End(IN_ERROR if outcome is Outcome.SPOILT or not has_guest else kind.failed)
+        is_lost = kind.failed.needs_guest and not has_guest
+        return End(IN_ERROR if outcome is Outcome.SPOILT or is_lost else kind.failed)
     return _undoing(kind, name) or Stay.REPEAT
 
 

@@ -40,9 +40,10 @@ from roost.states import (
 
 _NO_STATUS: Final[Mapping[str, str]] = {}
 # What operations of a server lock. What locks the server excludes all others; the rest share it,
-# each with its own lock.
+# each with its own lock. Of devices, each has one.
 SERVER: Final = "server"
 DISK: Final = "disk"
+DEVICE: Final = "device"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,7 +51,8 @@ class Kind:
     """A kind of operation. An interrupted step is done again from its beginning.
 
     ``name``: in messages. ``action``: in the history of the server. ``tasks``: the task state that
-    it begins with, and those that it may have later. ``begins``: vm states in which it may begin.
+    it begins with, and those that it may have later; none: the server stays in the states that it
+    is in. ``begins``: vm states in which it may begin.
     ``statuses``: the status that clients see meanwhile, by vm state; else that of the vm state.
 
     ``leads_to``: the vm state that only this operation leads to. A guest that is found in it by
@@ -154,7 +156,7 @@ def _alone(
     """Return a kind whose only step is the work of the server's host, and has its name."""
     step = OperationStep(
         name=name,
-        task=tasks[0],
+        task=tasks[0] if tasks else None,
         event=event,
         reads_instance=reads_instance,
         spoils_guest=spoils_guest,
@@ -298,6 +300,28 @@ SOFT_DELETE: Final = _alone(
     done=Ending(vm_state=SOFT_DELETED),
     lost=Ending(vm_state=SOFT_DELETED),
 )
+ATTACH_INTERFACE: Final = _alone(
+    "attach_interface",
+    tasks=(),
+    begins=(ACTIVE, PAUSED, STOPPED),
+    event="interface_attach",
+    lock=DEVICE,
+    reads_instance=True,
+    since="1.6",
+    done=AS_BEFORE,
+    failed=AS_BEFORE,
+)
+DETACH_INTERFACE: Final = _alone(
+    "detach_interface",
+    tasks=(),
+    begins=(ACTIVE, PAUSED, STOPPED),
+    event="interface_detach",
+    lock=DEVICE,
+    reads_instance=True,
+    since="1.6",
+    done=AS_BEFORE,
+    failed=AS_BEFORE,
+)
 PREPARE: Final = OperationStep(
     name="prepare",
     at=DESTINATION,
@@ -404,9 +428,11 @@ KINDS: Final[Mapping[str, Kind]] = {
         *(STOP, START, REBOOT, HARD_REBOOT, PAUSE, UNPAUSE, SUSPEND, RESUME),
         *(REBUILD, CREATE_IMAGE, CREATE_BACKUP, RESCUE, UNRESCUE, CHANGE_PASSWORD),
         *(TRIGGER_CRASH_DUMP, MIGRATE, RESIZE, CONFIRM_RESIZE, REVERT_RESIZE),
-        *(SOFT_DELETE, RESTORE),
+        *(SOFT_DELETE, RESTORE, ATTACH_INTERFACE, DETACH_INTERFACE),
     )
 }
+# Task states of what shares the server: others may begin meanwhile that share it, too.
+SHARED: Final = tuple(task for kind in KINDS.values() if kind.lock != SERVER for task in kind.tasks)
 # Steps that end a guest which the server has run on.
 DESTROYING: Final = sorted(
     {

@@ -15,10 +15,11 @@ DESTINATION: Final = "destination"
 class OperationStep:
     """A step of an operation, which is the work of one host. It may be repeated.
 
-    ``name``: of its function on the host. ``at``: who does it. ``task``: the task state meanwhile.
-    ``undo``: the step that undoes it, even if it is half done; None: it is repeated until it is
-    done, or its host is fenced. ``ask``: the step that finds out where the guest is, if this one
-    may have changed that before its host died; until then nothing is undone or repeated.
+    ``name``: of its function on the host. ``at``: who does it. ``task``: the task state meanwhile;
+    None: the server stays in the states that it is in. ``undo``: the step that undoes it, even if
+    it is half done; None: it is repeated until it is done, or its host is fenced. ``ask``: the step
+    that finds out where the guest is, if this one may have changed that before its host died; until
+    then nothing is undone or repeated.
 
     ``when_down``: the operation goes on without it even while its host is only down: no guest runs
     there. A host that was left out removes what it has of the server when it is up again.
@@ -30,7 +31,7 @@ class OperationStep:
 
     name: str
     at: str = HOST
-    task: str
+    task: str | None
     undo: "OperationStep | None" = None
     ask: "OperationStep | None" = None
     when_down: bool = False

@@ -47,7 +47,7 @@ _FOLLOWS: Final[Mapping[str, Iterable[State]]] = {
 
 def _resting(vm: str) -> frozenset[State]:
     """Return the transitions of a server without a task: by its guest, and into operations."""
-    begun = (State(vm, kind.first) for kind in KINDS.values() if vm in kind.begins)
+    begun = (State(vm, kind.first) for kind in KINDS.values() if kind.tasks and vm in kind.begins)
     found = {*_FOLLOWS[vm]} - {State(vm)}
     return frozenset({*found, *begun, State(vm, DELETING), State(DELETED)})
 

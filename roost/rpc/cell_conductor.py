@@ -28,7 +28,7 @@ class CellConductor(interface.Interface):
     """Served on each cell's bus, by any number of cell-conductors."""
 
     topic = "cell-conductor"
-    version = "1.5"
+    version = "1.6"
     in_cell = True
 
     @interface.call(
@@ -272,7 +272,9 @@ class CellConductor(interface.Interface):
         """
 
     @interface.call(
-        since="1.0", added={"handover": "1.4", "network_info": "1.4"}, own_host="operation.host"
+        since="1.0",
+        added={"handover": "1.4", "network_info": "1.4", "code": "1.6"},
+        own_host="operation.host",
     )
     def end_operation(
         self,
@@ -286,6 +288,7 @@ class CellConductor(interface.Interface):
         reason: str | None = None,
         handover: str | None = None,
         network_info: NetworkInfo | None = None,
+        code: str | None = None,
     ) -> None:
         """End a step of an operation with these events.
 
@@ -298,6 +301,7 @@ class CellConductor(interface.Interface):
         :param reason: why the operation failed, as the user may read it
         :param handover: of a move: what the destination has prepared for the source, as JSON
         :param network_info: of a move: the interfaces as the host has plugged them
+        :param code: of the error with which it failed
         :raises roost.exception.Conflict: when the operation is over; nothing is changed then
         :raises roost.exception.NotFound: when the instance does not exist
         :raises roost.exception.Invalid: for an unknown kind

@@ -7,16 +7,13 @@ from roost.context import RequestContext
 from roost.objects import (
     ExternalEvent,
     Instance,
-    NetworkRequest,
     Operation,
     RequestSpec,
     Selection,
-    Vif,
 )
 from roost.operations.kinds import KINDS
 from roost.rpc import interface
 
-INTERFACE_TIMEOUT = 60  # seconds, for several requests to a network service, which may queue
 _WITH_IMAGES = tuple(kind.name for kind in KINDS.values() if kind.uses_images)
 SILENCE = 5  # seconds without a sign of life from the host after which a caller gives up
 
@@ -25,7 +22,7 @@ class Compute(interface.Interface):
     """Served on the cell's bus, by each host under its own name."""
 
     topic = "compute"
-    version = "1.5"
+    version = "1.6"
     callers = frozenset({Level.API, Level.CELL})
     in_cell = True
 
@@ -76,31 +73,6 @@ class Compute(interface.Interface):
         self, context: RequestContext, *, events: list[ExternalEvent]
     ) -> None:
         """Process events of other services (Neutron, Cinder) about instances of this host."""
-
-    @interface.call(since="1.0", timeout=INTERFACE_TIMEOUT, silence=SILENCE)
-    def attach_interface(
-        self, context: RequestContext, *, instance: Instance, request: NetworkRequest, key: str
-    ) -> Vif:
-        """Attach an interface to an instance; after an error everything is as before.
-
-        :param key: idempotency key: a repeated request returns the interface attached before
-        :raises roost.exception.Conflict: when the instance's state forbids it, or the address or
-            port is in use
-        :raises roost.exception.NotFound: when the network or port does not exist
-        :raises roost.exception.Invalid: when the network cannot provide what is requested
-        :raises roost.exception.NoCapacity: when the network has no address left
-        :raises roost.exception.Unsupported: when the hypervisor cannot attach interfaces
-        """
-
-    @interface.call(since="1.0", timeout=INTERFACE_TIMEOUT, silence=SILENCE)
-    def detach_interface(
-        self, context: RequestContext, *, instance: Instance, port_id: str
-    ) -> None:
-        """Detach an interface from an instance; a missing interface is no error.
-
-        :raises roost.exception.Conflict: when the instance's state forbids it
-        :raises roost.exception.Unsupported: when the hypervisor cannot detach interfaces
-        """
 
     @interface.call(since="1.0", timeout=SILENCE)
     def get_console_output(

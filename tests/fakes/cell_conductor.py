@@ -22,6 +22,8 @@ class FakeCellConductor:
     def __init__(self, *instances):
         self.places = {}
         self.images = {}
+        self.beside = {}  # operations without a task state, by uuid
+        self.ended = {}  # their ends: reason and code
         self.instances = {each.uuid: each for each in instances}
         self.ports = {}
         self.events = collections.defaultdict(list)
@@ -182,7 +184,15 @@ class FakeCellConductor:
         with self._acting("begin_operation"):
             return self._operation(operation.uuid, operation.host)
 
+    def _beside(self, uuid):
+        found = self.beside[uuid]
+        return Operation.of(
+            **found.values() | {"instance": self.instances[found.instance_uuid].obj_clone()}
+        )
+
     def _operation(self, uuid, host):
+        if uuid in self.beside:
+            return self._beside(uuid)
         found = self.instances.get(uuid)
         if found is None or found.host != host or found.task_state not in kinds.OF_TASK:
             return None
@@ -206,9 +216,12 @@ class FakeCellConductor:
 
     def end_operation(
         self, context, *, operation, power_state, events, outcome, vm_state=None, reason=None,
-        handover=None, network_info=None,
+        handover=None, network_info=None, code=None,
     ):  # fmt: skip
         with self._acting("end_operation"):
+            if self.beside.pop(operation.uuid, None) is not None:
+                self.ended[operation.uuid] = (reason, code)
+                return
             known, instance_uuid = kinds.get(operation.kind), operation.instance_uuid
             expected = {"host": operation.host, "task_state": known.tasks}
             found = self._as_expected(instance_uuid, expected)

@@ -15,6 +15,8 @@ OVERRIDES = {
     "conductor": {"reclaim_instance_interval": 3600},
 }
 DELETE = "delete"
+ATTACH = {"interfaceAttachment": {}}
+DETACH = {}
 # What a user does, in an order in which one server can go through it, and its status then.
 DONE = {
     "stop": (STOP, "SHUTOFF"),
@@ -35,6 +37,8 @@ DONE = {
     ),
     "change_password": ({"changePassword": {"adminPass": "secret"}}, "ACTIVE"),
     "trigger_crash_dump": ({"trigger_crash_dump": None}, "ACTIVE"),
+    "attach_interface": (ATTACH, "ACTIVE"),
+    "detach_interface": (DETACH, "ACTIVE"),
     "migrate": (MIGRATE, "VERIFY_RESIZE"),
     "revert_resize": (REVERT, "ACTIVE"),
     "resize": ({"resize": {"flavorRef": None}}, "VERIFY_RESIZE"),
@@ -75,12 +79,16 @@ def ask(cloud, uuid, body):
     if body is DELETE:
         cloud.client.delete_server(uuid)
         return
-    answer = requests.post(
-        f"{cloud.client.endpoint}/servers/{uuid}/action",
-        json=body,
-        headers={"OpenStack-API-Version": "compute 2.40"},
-        timeout=30,
-    )
+    url, told = f"{cloud.client.endpoint}/servers/{uuid}", {"timeout": 30}
+    if body in (ATTACH, DETACH):
+        url += "/os-interface"
+    if body is DETACH:
+        attached = requests.get(url, **told).json()["interfaceAttachments"]
+        answer = requests.delete(f"{url}/{attached[-1]['port_id']}", **told)
+    else:
+        path = url if body is ATTACH else f"{url}/action"
+        headers = {"OpenStack-API-Version": "compute 2.40"}
+        answer = requests.post(path, json=body, headers=headers, **told)
     assert answer.status_code in (200, 202, 204), answer.text
 
 

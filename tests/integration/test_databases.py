@@ -9,6 +9,7 @@ from tests.integration.real_databases import make_database
 from tests.unit.db.test_api_level import *  # noqa: F403
 from tests.unit.db.test_cell import *  # noqa: F403
 from tests.unit.db.test_cell_services import *  # noqa: F403
+from tests.unit.db.test_operation_locks import *  # noqa: F403
 from tests.unit.db.test_user_quotas import *  # noqa: F403
 
 __all__ = [

@@ -80,6 +80,8 @@ BEGIN = {
     kinds.CONFIRM_RESIZE: by({"confirmResize": None}),
     kinds.REVERT_RESIZE: by({"revertResize": None}),
     kinds.SOFT_DELETE: lambda user: user.put_away("server0"),
+    kinds.ATTACH_INTERFACE: lambda user: user.attach("server0"),
+    kinds.DETACH_INTERFACE: lambda user: user.detach("server0"),
     kinds.RESTORE: lambda user: user.restore("server0"),
 }
 LEADS_TO = {kind.leads_to: kind for kind in kinds.KINDS.values() if kind.leads_to}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from roost import states
+from roost.db import wire
 from tests.simulation.fault_model import Calm, Mortal
 from tests.simulation.loop import Killed
 from tests.simulation.processes import Process
@@ -155,6 +156,27 @@ class User:
             if status == 409 and "is being resized already" in str(answer):
                 pass  # its quota is given back later: the API died before it began
             elif status in (200, 202, 204, 409):
+                return
+            self.world.loop.sleep(1)
+
+    def attach(self, name: str) -> None:
+        """Attach an interface, and wait until nobody works on it; who hears nothing asks again."""
+        self._change_interfaces("POST", name, "", {"interfaceAttachment": {}})
+
+    def detach(self, name: str) -> None:
+        """Detach the first interface, likewise."""
+        ((_cell, row),) = self._rows(name)
+        port_id = wire.load(row.network_info).vifs[0].id
+        self._change_interfaces("DELETE", name, f"/{port_id}", None)
+
+    def _change_interfaces(self, method: str, name: str, port: str, asked: Any) -> None:
+        for _ in range(60):
+            path = f"/servers/{self.uuid(name)}/os-interface{port}"
+            status, _answer = self.world.ask(method, path, asked)
+            assert status in (200, 202, 404, 409, 0, 500, 503, 504), status
+            while any(seen.operations for seen in Truth(self.world).named(name)):
+                self.world.loop.sleep(1)
+            if status not in (0, 503):
                 return
             self.world.loop.sleep(1)
 

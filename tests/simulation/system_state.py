@@ -12,12 +12,14 @@ from collections.abc import Iterable, Iterator
 import sqlalchemy as sa
 
 from roost import states
+from roost.db import wire
 from roost.db.api import models as api_models
 from roost.db.api import quota
 from roost.db.cell import models as cell_models
 from roost.db.scheduler import models as scheduler_models
 from roost.objects.mapping import CELL0_UUID
 from roost.objects.migration import ENDED
+from roost.operations.kinds import ATTACH_INTERFACE, DETACH_INTERFACE
 from tests.simulation.simulated_cloud import PROJECT, USER, World
 
 _Usages = dict[str, dict[str, int]]
@@ -40,6 +42,8 @@ class Seen:
     guests: dict[str, int] = dataclasses.field(default_factory=dict)  # host -> power state
     rescued: bool = False  # a guest of it is
     ports: int = 0
+    interfaces: set[str] = dataclasses.field(default_factory=set)  # of its guests, by their ports
+    changed_interfaces: int = 0  # how often somebody has asked for that
     builds: int = 0
     operations: int = 0
     faults: int = 0
@@ -91,6 +95,7 @@ class Truth:
                 guest = json.loads(file.read_text())
                 self.of(uuid).guests[host] = guest["power_state"]
                 self.of(uuid).rescued |= "rescued_from" in guest
+                self.of(uuid).interfaces |= {one["port"] for one in guest["interfaces"]}
 
     def of(self, uuid: str) -> Seen:
         return self._seen.setdefault(uuid, Seen(uuid))
@@ -187,8 +192,12 @@ class Truth:
         claims = sorted((claim.host, claim.state) for claim in seen.claims)
         if claims != sorted((host, "confirmed") for host in {row.host, *others}):
             yield f"should have a confirmed claim on {row.host}"
-        if seen.ports != len(json.loads(row.networks)):
+        if not seen.changed_interfaces and seen.ports != len(json.loads(row.networks)):
             yield "has other ports than it asked for"
+        info = wire.load(row.network_info)
+        vifs = {vif.id for vif in info.vifs} if info else set()
+        if seen.ports != len(vifs) or seen.interfaces != vifs:
+            yield f"has ports {vifs}, and its guest {seen.interfaces}"
 
     def _take_in_cell(
         self, cell: str, rows: list[sa.Row], kept: dict[str, list[str]], moves: list[sa.Row]
@@ -226,8 +235,12 @@ class Truth:
         self.quota_of_user = _positive(of_user)
 
 
+_actions = cell_models.instance_actions.c
 _CELL = {
     "ports": sa.select(cell_models.ports.c.instance_uuid),
+    "changed_interfaces": sa.select(_actions.instance_uuid).where(
+        _actions.action.in_([ATTACH_INTERFACE.action, DETACH_INTERFACE.action])
+    ),
     "builds": sa.select(cell_models.builds.c.instance_uuid),
     "operations": sa.select(cell_models.operations.c.instance_uuid),
     "faults": sa.select(cell_models.instance_faults.c.instance_uuid),

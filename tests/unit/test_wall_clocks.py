@@ -22,7 +22,6 @@ ALLOWED = {
     "api/servers/operations.py": _SHOWN,
     "api/compute/keypairs.py": "of certificates, which are checked by clocks of strangers",
     "api/placement/microversions.py": "the date of an answer, which nobody compares",
-    "api/servers/interfaces.py": _SHOWN,
     "api/servers/actions.py": _SHOWN,
     "cells/cell.py": _SHOWN,
     "compute/collectors.py": "since when a collector does not answer, for operators",

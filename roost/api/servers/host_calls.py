@@ -8,9 +8,7 @@ import contextlib
 import dataclasses
 import datetime
 import logging
-import re
 from collections.abc import Iterator
-from typing import Final
 
 from roost import exception
 from roost.api.compute.service_views import COMPUTE
@@ -26,8 +24,6 @@ from roost.objects import Instance
 from roost.rpc.compute import Compute
 
 LOG = logging.getLogger(__name__)
-_PATH: Final = re.compile(r"(?<![\w/.:-])/[\w.+-]+/")  # not within a URL or a CIDR
-_REFUSED: Final = "The host of this server refused the request."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +56,7 @@ class ServerHost:
             message = f"The host of instance {instance.uuid} does not answer{_since(self.seen_at)}"
             raise exception.Silent(message, for_users=True) from error
         except exception.RoostError as error:
-            shown = for_users(error, instance)
+            shown = exception.without_host(error, str(instance.host))
             if shown is error or self.call.allows(policies.SHOW_HOST):
                 raise
             LOG.info(
@@ -98,16 +94,3 @@ class ServerHosts:
 def _since(seen_at: datetime.datetime | None) -> str:
     last = f"; it was last seen at {time(seen_at)}" if seen_at else ""
     return f"{last}. Please try again later."
-
-
-def for_users(error: Exception, instance: Instance) -> Exception:
-    """Return a host's error, without its message if that contains the host's name or paths.
-
-    Messages of Roost's hosts that users can act on contain neither; those of Neutron may.
-    """
-    if not isinstance(error, exception.RoostError):
-        return error
-    name = rf"(?<![\w.-]){re.escape(str(instance.host))}(?![\w-])"
-    if re.search(name, error.message) or _PATH.search(error.message):
-        return type(error)(_REFUSED)
-    return error

@@ -1,29 +1,27 @@
 """Interfaces of a server: list, attach and detach.
 
-A change is a call to the host, which is atomic; the API waits for it.
+A change is an operation on the host; its request waits for the end of it, and the operation goes on
+if nobody waits any more.
 """
 
 import contextlib
-import dataclasses
 import uuid
-from collections.abc import Iterator
 from typing import Any, Final
 
-from roost import exception, states
+from roost import exception
 from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerLocator, ServerRef
 from roost.api.policy import MEMBER, READER, Rule
 from roost.api.request import Answer, Call
 from roost.api.route import Route, row
 from roost.api.servers import locks, operations, policies
-from roost.api.servers.host_calls import ServerHost, ServerHosts, for_users
 from roost.api.servers.tags import TAG
 from roost.api.validation import UUID, Schema, of, wrapped
-from roost.cells import Cell
-from roost.db.cell import actions, instances
-from roost.db.types import utcnow
-from roost.objects import Instance, InstanceAction, InstanceActionEvent, Vif
-from roost.rpc.compute import Compute
+from roost.db.cell import instances
+from roost.db.cell import operations as rows
+from roost.db.engine import Session
+from roost.objects import Instance, OperationParams, Vif
+from roost.operations.kinds import ATTACH_INTERFACE, DETACH_INTERFACE, Kind
 
 _ROOT = "os_compute_api:os-attach-interfaces"
 
@@ -59,26 +57,12 @@ def full(vif: Vif, *, version: int) -> dict[str, Any]:
     return {**shown, "tag": vif.tag} if version >= _TAGGED else shown
 
 
-ATTACH: Final = "attach_interface"
-DETACH: Final = "detach_interface"
-_STATES: Final = (states.ACTIVE, states.PAUSED, states.STOPPED)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Ready:
-    """A server whose interfaces may be changed, and its host."""
-
-    instance: Instance
-    cell: Cell
-    host: ServerHost
-
-
 class ServerInterfaces:
     """Handlers of ``/servers/{id}/os-interface``."""
 
     def __init__(self, dependencies: Dependencies) -> None:
+        self._dependencies = dependencies
         self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
-        self._hosts = ServerHosts(dependencies)
         self._networking = dependencies.networking
         self._database = dependencies.api_database
 
@@ -95,26 +79,23 @@ class ServerInterfaces:
 
         :raises roost.exception.Conflict: when the server's state does not allow it
         """
-        ready = self._ready(call, self._find(call), ATTACH)
-        asked = call.body["interfaceAttachment"]
+        server_ref = self._ready(call, ATTACH_INTERFACE)
+        instance, asked = server_ref.instance, call.body["interfaceAttachment"]
         _check(asked)
-        request = self._networking.attachment(call, asked, instance=ready.instance)
-        if request.port_id in {vif.id for vif in _vifs(ready.instance)}:
+        request = self._networking.attachment(call, asked, instance=instance)
+        if request.port_id in {vif.id for vif in _vifs(instance)}:
             raise exception.Conflict(f"Port {request.port_id} is still in use.")
         self._database.write(
-            self._networking.take, requests=[request], groups=[], uuids=[str(ready.instance.uuid)]
+            self._networking.take, requests=[request], groups=[], uuids=[str(instance.uuid)]
         )
-        key = str(uuid.uuid4())
+        key = str(request.port_id or uuid.uuid4())
         try:
-            with _recorded(call, ready, ATTACH) as host:
-                vif = host.attach_interface(
-                    call.context, instance=ready.instance, request=request, key=key
-                )
-        except Exception as error:
-            may_be_attached_yet = isinstance(error.__cause__, exception.Timeout)
-            if not may_be_attached_yet:
-                with contextlib.suppress(exception.Unavailable):  # then released with the server
-                    self._give_back(ready.cell, ready.instance, request.port_id, request.network_id)
+            params = OperationParams.of(request=request, port_id=key)
+            self._carry_out(call, server_ref, ATTACH_INTERFACE, params)
+            vif = self._attached(server_ref, key)
+        except Exception:
+            with contextlib.suppress(exception.Unavailable):  # then released with the server
+                self._give_back(server_ref, request.port_id, request.network_id)
             raise
         return Answer({"interfaceAttachment": full(vif, version=call.version)})
 
@@ -124,46 +105,80 @@ class ServerInterfaces:
         :raises roost.exception.Conflict: when the server's state does not allow it, or what the
             port has of the host
         """
-        server_ref = self._find(call)
-        ready = self._ready(call, server_ref, DETACH)
-        port_id = call.params["port_id"]
+        server_ref, port_id = self._ready(call, DETACH_INTERFACE), call.params["port_id"]
+        instance = server_ref.instance
         try:
-            vif = _vif(server_ref.instance, port_id)
+            vif = _vif(instance, port_id)
         except exception.NotFound:  # an interrupted attempt may have left it reserved
-            self._give_back(ready.cell, ready.instance, port_id, None)
+            self._give_back(server_ref, port_id, None)
             raise
-        if any(one.port_id == port_id and one.resources for one in ready.instance.networks):
+        if any(one.port_id == port_id and one.resources for one in instance.networks):
             raise exception.Conflict(
                 f"Port {port_id} has resources of the host, such as bandwidth, which are claimed as"
                 " long as the server exists."
             )
-        with _recorded(call, ready, DETACH) as host:
-            host.detach_interface(call.context, instance=ready.instance, port_id=vif.id)
-        self._give_back(ready.cell, ready.instance, port_id, vif.network_id)
+        params = OperationParams.of(port_id=port_id)
+        self._carry_out(call, server_ref, DETACH_INTERFACE, params)
+        self._give_back(server_ref, port_id, vif.network_id)
         return Answer()
 
-    def _give_back(
-        self, cell: Cell, instance: Instance, port_id: str | None, network_id: str | None
+    def _carry_out(
+        self, call: Call, server_ref: ServerRef, kind: Kind, params: OperationParams
     ) -> None:
-        """Release the port and the network, unless the server's row still has them."""
-        info = cell.database.query(instances.network_info, instance.uuid)
-        held = list(info.vifs) if info else []
-        if port_id in {vif.id for vif in held}:
+        """Let the host do it, and wait for the end; raises as the host does."""
+        try:
+            operation = operations.accept(self._dependencies, call, server_ref, kind, params=params)
+        except exception.Unavailable as error:
+            raise exception.Away(error.message) from error
+        operations.send(call, server_ref, operation)
+        operations.wait_for_end(call, server_ref, operation)
+
+    def _attached(self, server_ref: ServerRef, key: str) -> Vif:
+        """Return the interface of a mark, which may be gone again."""
+        assert server_ref.cell is not None
+        uuid = server_ref.instance.uuid
+        info = server_ref.cell.database.query(instances.network_info, uuid)
+        for vif in info.vifs if info else []:
+            if key in (vif.id, vif.key):
+                return vif
+        raise exception.Conflict(f"Instance {uuid} has lost the interface that it was given.")
+
+    def _give_back(
+        self, server_ref: ServerRef, port_id: str | None, network_id: str | None
+    ) -> None:
+        """Release the port and the network, unless the server has them, or may get them yet.
+
+        Then they are released with the server, or when the port is detached.
+        """
+        assert server_ref.cell is not None
+        instance_uuid = str(server_ref.instance.uuid)
+
+        def held(session: Session) -> list[tuple[str | None, str | None]]:
+            under_way = [one.params for one in rows.list_under_way(session, instance_uuid)]
+            asked = [each.request for each in under_way if each is not None and each.request]
+            info = instances.network_info(session, instance_uuid)
+            return [
+                *((vif.id, vif.network_id) for vif in (info.vifs if info else [])),
+                *((request.port_id, request.network_id) for request in asked),
+            ]
+
+        kept = server_ref.cell.database.query(held)
+        if port_id is not None and port_id in {port for port, _network in kept}:
             return
-        left = None if network_id in {vif.network_id for vif in held} else network_id
+        left = None if network_id in {network for _port, network in kept} else network_id
         self._database.write(
-            self._networking.give_back, str(instance.uuid), port_id=port_id, network_id=left
+            self._networking.give_back, instance_uuid, port_id=port_id, network_id=left
         )
 
     def _find(self, call: Call) -> ServerRef:
         return self._locator.find(call, call.params["server_id"])
 
-    def _ready(self, call: Call, server_ref: ServerRef, action: str) -> _Ready:
+    def _ready(self, call: Call, kind: Kind) -> ServerRef:
         """Return the server, if this caller may change its interfaces now."""
-        _check_state(call, server_ref.instance, action)
-        host = self._hosts.of(call, server_ref)
-        assert server_ref.cell is not None  # else it has no host
-        return _Ready(server_ref.instance, server_ref.cell, host)
+        server_ref = self._find(call)
+        locks.refuse(call, server_ref.instance)
+        operations.check(server_ref, kind)
+        return server_ref
 
 
 def _vifs(instance: Instance) -> list[Vif]:
@@ -183,49 +198,6 @@ def _check(asked: dict[str, Any]) -> None:
         raise exception.Invalid("Must not input both network_id and port_id")
     if "fixed_ips" in asked and "net_id" not in asked:
         raise exception.Invalid("Must input network_id when request IP address")
-
-
-def _check_state(call: Call, instance: Instance, action: str) -> None:
-    locks.refuse(call, instance)
-    if instance.vm_state not in _STATES:
-        raise _refused(instance, action, f"vm_state {instance.vm_state}")
-    if instance.task_state is not None:
-        raise _refused(instance, action, f"task_state {instance.task_state}")
-
-
-def _refused(instance: Instance, action: str, state: str) -> exception.Conflict:
-    return exception.Conflict(f"Cannot '{action}' instance {instance.uuid} while it is in {state}")
-
-
-@contextlib.contextmanager
-def _recorded(call: Call, ready: _Ready, action: str) -> Iterator[Compute]:
-    """Record the block as an instance action, with its result."""
-    record = operations.begun(call, str(ready.instance.uuid), action)
-    try:
-        ready.cell.database.write(actions.start, record)
-    except exception.Unavailable as error:
-        raise exception.Away(error.message) from error  # the host is not called
-    with ready.host.answering() as host:
-        try:
-            yield host
-        except Exception as error:
-            _end(ready, record, error)
-            raise
-    _end(ready, record, None)
-
-
-def _end(ready: _Ready, record: InstanceAction, error: Exception | None) -> None:
-    event = InstanceActionEvent(
-        event=f"compute.{record.action}",
-        host=ready.instance.host,
-        start_time=record.start_time,
-        finish_time=utcnow(),
-        result="Error" if error else "Success",
-        details=exception.details(error) if error else None,
-    )
-    message = exception.reason(for_users(error, ready.instance)) if error else None
-    with contextlib.suppress(exception.Unavailable):  # the action is done, even without its record
-        ready.cell.database.write(actions.end, record, [event], message=message)
 
 
 _ALL: Final = "/v2.1/servers/{server_id}/os-interface"

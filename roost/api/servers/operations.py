@@ -4,18 +4,22 @@ The modules of actions begin an operation in the row, then cast to the host, as 
 sweeper resends a lost cast. Of two actions that race, one is refused.
 """
 
+import contextlib
 import logging
+import time
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from roost import exception, states
+from roost.api import admission
 from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerRef, missing
 from roost.api.request import Call
+from roost.api.servers import policies
 from roost.cells import Cell
 from roost.cells import cell as cells_cell
-from roost.db.cell import guest_config, operations, services
+from roost.db.cell import actions, guest_config, operations, services
 from roost.db.engine import Session
 from roost.db.types import utcnow
 from roost.objects import (
@@ -33,6 +37,9 @@ from roost.operations.steps import DESTINATION, SOURCE
 from roost.servicegroup.driver import ServiceGroup
 
 LOG = logging.getLogger(__name__)
+PATIENCE: Final = 60.0  # seconds that a request waits for the end of an operation
+_FIRST_PAUSE: Final = 0.05
+_LONGEST_PAUSE: Final = 0.5
 
 
 def begun(call: Call, instance_uuid: str, action: str) -> InstanceAction:
@@ -113,7 +120,8 @@ def accept(
         if found is None:
             raise
         state = (found["vm_state"], found["task_state"])
-        under_way = cell.database.query(operations.find_blocking, instance_uuid, kind.lock)
+        lock = operations.lock_of(kind, params)
+        under_way = cell.database.query(operations.find_blocking, instance_uuid, lock)
         raise refused(instance_uuid, kind, *state, under_way) from error
 
 
@@ -127,7 +135,8 @@ def check(server_ref: ServerRef, kind: Kind) -> None:
     instance = server_ref.instance
     if instance.host is None and instance.vm_state != states.BUILDING:
         raise exception.Conflict(f"Instance {instance.uuid} is not ready")
-    allowed = instance.vm_state in kind.begins and instance.task_state is None
+    tasks = (None,) if kind.tasks else (None, *kinds.SHARED)
+    allowed = instance.vm_state in kind.begins and instance.task_state in tasks
     if server_ref.cell is None or not allowed:
         under_way = None
         if server_ref.cell is not None:
@@ -197,6 +206,43 @@ def send(call: Call, server_ref: ServerRef, operation: Operation, **parameters: 
     assert server_ref.cell is not None
     LOG.info("[instance: %s] %s accepted", operation.instance_uuid, operation.kind)
     cells_cell.send(server_ref.cell, call.context, operation, **parameters)
+
+
+def wait_for_end(call: Call, server_ref: ServerRef, operation: Operation) -> None:
+    """Wait until an operation has ended; it goes on without anybody who waits.
+
+    :raises roost.exception.RoostError: that of its host, without what only administrators may know
+    :raises roost.exception.Conflict: when it was ended without its host
+    :raises roost.exception.Silent: when it has not ended in time
+    """
+    admission.leave_turn()
+    cell, uuid = server_ref.cell, operation.instance_uuid
+    assert cell is not None
+    ended = _await_end(cell, operation)
+    if ended is None:
+        action = kinds.get(operation.kind).action
+        why = f"'{action}' of instance {uuid} is still under way: its host has not ended it yet."
+        raise exception.Silent(why, for_users=True)
+    if ended.code is None and ended.message is not None:
+        raise exception.Conflict(ended.message)
+    if ended.code is not None:
+        details = [one.details for one in cell.database.query(actions.events_of, operation.uuid)]
+        error = exception.of_code(ended.code, [*filter(None, details)][-1])
+        if not call.allows(policies.SHOW_HOST):
+            error = exception.without_host(error, operation.host)
+        raise error
+
+
+def _await_end(cell: Cell, operation: Operation) -> actions.ActionEnd | None:
+    deadline, pause = time.monotonic() + PATIENCE, _FIRST_PAUSE
+    while time.monotonic() < deadline:
+        with contextlib.suppress(exception.Unavailable):  # the cell may come back in time
+            ended = cell.database.query(actions.find_end, operation.uuid)
+            if ended is not None:
+                return ended
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+    return None
 
 
 def refused(

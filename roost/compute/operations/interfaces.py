@@ -1,53 +1,60 @@
 """Attaching and detaching interfaces of existing guests.
 
-Before: ``api/servers/interfaces.py`` calls, and waits. After: port, row and guest agree. Both calls
-may be repeated. If attaching to the guest fails, the port is released; if detaching from the guest
-fails, the port stays.
+After it: port, row and guest agree. If attaching to the guest fails, the port is released; if
+detaching from the guest fails, the port stays.
 """
 
 import logging
+from typing import Final
 
 from roost import exception
-from roost.compute.host import Host
+from roost.compute.operations.operation import HostOperation, step
 from roost.compute.virt.driver import AttachesInterfaces, VirtDriver
-from roost.context import RequestContext
-from roost.objects import Instance, NetworkRequest, Vif
+from roost.operations import kinds
 
 LOG = logging.getLogger(__name__)
 
 
-def attach(
-    host: Host, *, context: RequestContext, instance: Instance, request: NetworkRequest, key: str
-) -> Vif:
-    """Give an instance one more interface; nothing else may work on it."""
-    virt = _able(host.virt)
-    vif = host.networks.attach(context, instance, request, key=key)
+@step
+def attach_interface(operation: HostOperation) -> None:
+    """Give the guest one more interface, whose port is made or taken once, by its mark."""
+    virt, request = _able(operation.host.virt), operation.params.request
+    assert request is not None
+    vif = operation.host.networks.attach(
+        operation.context, operation.instance, request, key=str(operation.params.port_id)
+    )
     try:
-        virt.attach_interface(instance.uuid, vif)
+        virt.attach_interface(operation.uuid, vif)
     except Exception:
-        LOG.warning("[instance: %s] port %s could not be attached", instance.uuid, vif.id)
-        _give_back(host, context, instance, str(vif.id))
+        LOG.warning("%s: port %s could not be attached", operation, vif.id)
+        _give_back(operation, str(vif.id))
         raise
-    LOG.info("[instance: %s] port %s attached", instance.uuid, vif.id)
-    return vif
+    LOG.info("%s: port %s attached", operation, vif.id)
 
 
-def detach(host: Host, *, context: RequestContext, instance: Instance, port_id: str) -> None:
+@step
+def detach_interface(operation: HostOperation) -> None:
     """Detach an interface from the guest, then release its port, so the guest cannot use it."""
-    _able(host.virt).detach_interface(instance.uuid, port_id)
-    host.networks.detach(context, instance, port_id)
-    LOG.info("[instance: %s] port %s detached", instance.uuid, port_id)
+    _detach(operation, str(operation.params.port_id))
+    LOG.info("%s: port %s detached", operation, operation.params.port_id)
 
 
-def _give_back(host: Host, context: RequestContext, instance: Instance, port_id: str) -> None:
+def _detach(operation: HostOperation, port_id: str) -> None:
+    _able(operation.host.virt).detach_interface(operation.uuid, port_id)
+    operation.host.networks.detach(operation.context, operation.instance, port_id)
+
+
+def _give_back(operation: HostOperation, port_id: str) -> None:
     try:
-        _able(host.virt).detach_interface(instance.uuid, port_id)
-        host.networks.detach(context, instance, port_id)
+        _detach(operation, port_id)
     except exception.RoostError as error:
-        LOG.warning("[instance: %s] port %s stays: %s", instance.uuid, port_id, error.message)
+        LOG.warning("%s: port %s stays: %s", operation, port_id, error.message)
 
 
 def _able(virt: VirtDriver) -> AttachesInterfaces:
     if not isinstance(virt, AttachesInterfaces):
         raise exception.Unsupported("The hypervisor of this server cannot change its interfaces.")
     return virt
+
+
+WORK: Final = {kinds.ATTACH_INTERFACE: attach_interface, kinds.DETACH_INTERFACE: detach_interface}

@@ -17,7 +17,7 @@ from roost.compute.instance_events import InstanceEvents
 from roost.compute.leases import Lease, LostLease
 from roost.compute.virt.driver import Kernel, WatchesSteps
 from roost.context import RequestContext
-from roost.objects import ImageMeta, Instance, Migration, NetworkInfo, Operation
+from roost.objects import ImageMeta, Instance, Migration, NetworkInfo, Operation, OperationParams
 from roost.operations.kinds import Kind
 from roost.operations.steps import OperationStep
 
@@ -94,9 +94,9 @@ class HostOperation:
         return found
 
     @property
-    def named_image(self) -> ImageMeta | None:
-        """The image that the row, or the message, names; None: it names none."""
-        return None if self.row.params is None else self.row.params.image
+    def params(self) -> OperationParams:
+        """Its arguments, as the row has them, or the message."""
+        return self.row.params or OperationParams.of()
 
     @property
     def image(self) -> ImageMeta:
@@ -104,7 +104,7 @@ class HostOperation:
 
         :raises roost.exception.Internal: when the row names none
         """
-        found = self.named_image
+        found = self.params.image
         if found is None:
             raise exception.Internal(f"{self}: its row names no image")
         return found

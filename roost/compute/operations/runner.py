@@ -9,24 +9,40 @@ finished one does nothing, and an unfinished one is repeated from its beginning.
 import functools
 import logging
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Self
 
 from roost import exception, states
 from roost.compute.host import Host
 from roost.compute.leases import LostLease
-from roost.compute.operations import move, power, rebuild, snapshot
+from roost.compute.operations import interfaces, move, power, rebuild, snapshot
 from roost.compute.operations.operation import Do, HostOperation, Spared
 from roost.compute.virt.driver import VirtDriver
 from roost.context import RequestContext
 from roost.objects import Operation
 from roost.operations.advance import Outcome
+from roost.operations.kinds import DEVICE
 
 LOG = logging.getLogger(__name__)
+_WORK: Final = {**power.WORK, **rebuild.WORK, **snapshot.WORK, **interfaces.WORK}
 # What to do in each step; that of an operation on this host alone has the name of its kind.
 STEPS: Final[Mapping[str, Do]] = {
-    **{kind.name: do for kind, do in {**power.WORK, **rebuild.WORK, **snapshot.WORK}.items()},
+    **{kind.name: do for kind, do in _WORK.items()},
     **move.STEPS,
 }
+
+
+class _Ended(NamedTuple):
+    """How a step has ended; if it failed, why, for its user, and with which error."""
+
+    outcome: Outcome
+    reason: str | None = None
+    code: str | None = None
+
+    @classmethod
+    def by(cls, error: Exception, operation: HostOperation, outcome: Outcome) -> Self:
+        shown = exception.without_host(error, operation.host.name)
+        code = getattr(error, "code", exception.Internal.code)
+        return cls(outcome, exception.reason(shown), code)
 
 
 def run(operation: HostOperation) -> bool:
@@ -41,19 +57,19 @@ def run(operation: HostOperation) -> bool:
         return False
     LOG.info("%s begins on %s", operation, host.name)
     try:
-        outcome, why = _try(operation)
+        ended = _try(operation)
     except LostLease as error:
         LOG.info("%s ends without a report: %s", operation, error.message)
         return True
-    reported = _report(operation, outcome, why=why)
-    if reported and outcome is Outcome.DONE and operation.step.creates_guest:
+    reported = _report(operation, ended)
+    if reported and ended.outcome is Outcome.DONE and operation.step.creates_guest:
         host.tracker.built(operation.uuid)
         host.note_announced(operation.uuid)
     return True
 
 
-def _try(operation: HostOperation) -> tuple[Outcome, str | None]:
-    """Do the work; return how it ended, and why it failed, if it did.
+def _try(operation: HostOperation) -> _Ended:
+    """Do the work; return how it ended.
 
     :raises LostLease: when the operation is no longer this host's
     """
@@ -63,31 +79,31 @@ def _try(operation: HostOperation) -> tuple[Outcome, str | None]:
     except LostLease:
         raise
     except Spared as error:
-        return Outcome.FAILED, exception.reason(error)
+        return _Ended.by(error, operation, Outcome.FAILED)
     except Exception as error:
         if isinstance(error, exception.RoostError):
             LOG.warning("%s failed: %s", operation, error.message)
         else:
             LOG.exception("%s failed", operation)
-        return Outcome.SPOILT if spoils else Outcome.FAILED, exception.reason(error)
+        return _Ended.by(error, operation, Outcome.SPOILT if spoils else Outcome.FAILED)
     finally:
         operation.host.images.release(operation)
-    return Outcome.DONE, None
+    return _Ended(Outcome.DONE)
 
 
 def _do(operation: HostOperation) -> None:
-    """Do a step; one of a move again for a while, if the hypervisor or another cannot be reached.
+    """Do a step; one of a move or of a device again for a while, if another cannot be reached.
 
-    That is no refusal of the move, whose undo would need the same.
+    That is no refusal, and undoing it would need the same.
     """
     do = functools.partial(STEPS[operation.step.name], operation)
-    if operation.kind.is_move:
+    if operation.kind.is_move or operation.kind.lock == DEVICE:
         operation.host.step_patience.retry(str(operation), do, stopping=operation.host.stopping)
     else:
         do()
 
 
-def _report(operation: HostOperation, outcome: Outcome, *, why: str | None) -> bool:
+def _report(operation: HostOperation, ended: _Ended) -> bool:
     """Report the guest's state to the conductor; retry, because only this host knows it.
 
     :returns: whether the conductor accepted the report
@@ -98,8 +114,9 @@ def _report(operation: HostOperation, outcome: Outcome, *, why: str | None) -> b
         operation.context,
         operation=operation.named,
         events=list(operation.timeline.events),
-        outcome=outcome,
-        reason=why,
+        outcome=ended.outcome,
+        reason=ended.reason,
+        code=ended.code,
         handover=operation.handover,
         network_info=operation.network_info,
         **_as_found(host.virt, operation.uuid),

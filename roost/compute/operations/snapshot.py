@@ -39,7 +39,7 @@ def snapshot(operation: HostOperation) -> None:
 
 def forget(operation: HostOperation) -> None:
     """Delete the image of an operation, if its data was not uploaded; one that has it stays."""
-    image = operation.named_image
+    image = operation.params.image
     if image is None or image.status != QUEUED:
         return
     try:

@@ -264,9 +264,10 @@ class CellConductorManager:
         reason: str | None = None,
         handover: str | None = None,
         network_info: NetworkInfo | None = None,
+        code: str | None = None,
     ) -> None:
         found = ObservedGuest(operation.host, power_state, vm_state, events, reason)
-        report = StepReport(found, _outcome(outcome), handover, network_info)
+        report = StepReport(found, _outcome(outcome), handover, network_info, code)
         self._outcomes.end(context, operation, report)
 
     def report_power(

@@ -5,7 +5,7 @@ the time of the daemon that ran them.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -24,6 +24,9 @@ _actions = models.instance_actions
 _events = models.instance_action_events
 _ACTION = tuple(name for name in InstanceAction.fields if name != "events")
 _EVENT = tuple(InstanceActionEvent.fields)
+_END: Final = sa.select(*[_actions.c[name] for name in ("finish_time", "message", "code")]).where(
+    _actions.c.operation_uuid == sa.bindparam("operation_uuid")
+)
 _NO_EVENT: Final = dict.fromkeys(_EVENT)
 # By the column that names the action; built once, as each step of each server has events.
 _ADD_EVENT: Final = {
@@ -35,6 +38,16 @@ _ADD_EVENT: Final = {
     )
     for column in ("id", "operation_uuid")
 }
+
+
+class ActionEnd(NamedTuple):
+    """How an operation ended: why it failed, for its user, and with which error; None: it did not.
+
+    One that was ended without its host has a message, and no code.
+    """
+
+    message: str | None
+    code: str | None
 
 
 def start(session: Session, action: InstanceAction, *, operation_uuid: str | None = None) -> bool:
@@ -91,10 +104,15 @@ def add_to_operation(
     *,
     finish: bool = False,
     message: str | None = None,
+    code: str | None = None,
 ) -> None:
-    """Add events to the action of an operation, and finish it if ``finish``."""
+    """Add events to the action of an operation, and finish it if ``finish``.
+
+    :param code: of the error with which it failed, if there was one
+    """
     if events or finish:
-        _add(session, "operation_uuid", operation_uuid, events, finish=finish, message=message)
+        failed = {"message": message, "code": code}
+        _add(session, "operation_uuid", operation_uuid, events, finish=finish, **failed)
 
 
 def _add(
@@ -105,6 +123,7 @@ def _add(
     *,
     finish: bool,
     message: str | None,
+    code: str | None = None,
 ) -> None:
     for event in events:
         session.execute(_ADD_EVENT[column], _NO_EVENT | event.values() | {column: of})
@@ -112,7 +131,7 @@ def _add(
     if finish:
         changes["finish_time"] = changes["updated_at"]
     if message is not None:
-        changes["message"] = message
+        changes |= {"message": message, "code": code}
     prepared.update(session, _actions, {column: of}, changes)
 
 
@@ -149,6 +168,12 @@ def find_of_operation(session: Session, operation_uuid: str) -> InstanceAction |
     query = sa.select(_actions).where(_actions.c.operation_uuid == operation_uuid)
     row = session.execute(query).one_or_none()
     return None if row is None else _action(row, events_of(session, operation_uuid))
+
+
+def find_end(session: Session, operation_uuid: str) -> ActionEnd | None:
+    """Return how an operation ended; None: it has not."""
+    row = session.execute(_END, {"operation_uuid": operation_uuid}).one_or_none()
+    return None if row is None or row.finish_time is None else ActionEnd(row.message, row.code)
 
 
 def events_of(session: Session, operation_uuid: str) -> list[InstanceActionEvent]:

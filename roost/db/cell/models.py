@@ -199,6 +199,7 @@ instance_actions = sa.Table(
     sa.Column("finish_time", UtcDateTime),
     sa.Column("updated_at", UtcDateTime),
     sa.Column("message", sa.Text),
+    sa.Column("code", sa.String(32)),  # of the error with which it failed
     sa.Column("operation_uuid", Uuid, unique=True),  # None: it was no operation
     sa.UniqueConstraint("instance_uuid", "request_id", "action"),
 )

@@ -30,7 +30,7 @@ from roost.objects import (
     OperationParams,
     RequestSpec,
 )
-from roost.operations.kinds import DESTROYING, KINDS, SERVER, Kind
+from roost.operations.kinds import DESTROYING, DEVICE, KINDS, SERVER, SHARED, Kind
 from roost.operations.steps import SOURCE, OperationStep
 
 _table = models.operations
@@ -129,8 +129,9 @@ def start(
         session, uuid
     )
     if is_new:  # else an earlier try was committed
-        task = {**(changes or {}), "task_state": kind.first}
-        instances.update(session, instance_uuid, task, expected=_before(kind, migration))
+        task = {"task_state": kind.first} if kind.tasks else {}
+        expected = _before(kind, migration)
+        instances.update(session, instance_uuid, {**(changes or {}), **task}, expected=expected)
     instance = instances.get(session, instance_uuid)
     if instance.host is None:
         raise exception.Conflict(f"Instance {instance_uuid} is not ready")
@@ -147,24 +148,35 @@ def start(
         if kind.name in _PREEMPTING:
             why = f"It was ended by another action: {kind.action}."
             preempt(session, instance_uuid, why)
-        _add(session, row | {"lock": kind.lock, "params": wire.dump(params)}, instance)
+        lock = lock_of(kind, params)
+        _insert_free(session, row | {"lock": lock, "params": wire.dump(params)}, instance)
     named = {name: row[name] for name in NAMES}
     return Operation.of(**named, params=params, instance=instance)
 
 
-def _add(session: Session, row: Mapping[str, Any], instance: Instance) -> None:
+def _insert_free(session: Session, row: Mapping[str, Any], instance: Instance) -> None:
     insert = _INSERT_ALONE if row["lock"] == SERVER else _INSERT_BESIDE
     if session.execute(insert, row).rowcount == 0:
         found = {"vm_state": instance.vm_state, "task_state": None}
         raise exception.Conflict(f"Another operation is under way on {instance.uuid}", found=found)
 
 
+def lock_of(kind: Kind, params: OperationParams | None) -> str:
+    """Return what an operation locks: of a device, that one."""
+    if kind.lock != DEVICE:
+        return kind.lock
+    assert params is not None
+    return f"port:{params.port_id}"
+
+
 def _before(kind: Kind, migration: Migration | None) -> dict[str, Any]:
     """Return what the row of an instance must have, beside a state that allows the operation.
 
-    A move begins on the host that it names, with the flavor there, and may come back to its first
-    task.
+    One without a task state may begin beside what shares the server, too. A move begins on the host
+    that it names, with the flavor there, and may come back to its first task.
     """
+    if not kind.tasks:
+        return {"vm_state": kind.begins, "task_state": (None, *SHARED)}
     if migration is None:
         return {}
     before = {"task_state": None, "host": migration.host_at(kind.begins_at)}
@@ -173,10 +185,16 @@ def _before(kind: Kind, migration: Migration | None) -> dict[str, Any]:
     return before
 
 
+def list_under_way(session: Session, instance_uuid: str) -> list[Operation]:
+    """Return all operations of an instance, the first that began at the front."""
+    rows = session.execute(_OF_INSTANCE, {"instance_uuid": instance_uuid})
+    return [_operation(row) for row in rows]
+
+
 def find(session: Session, instance_uuid: str) -> Operation | None:
     """Return the operation that has the task state of an instance."""
-    rows = session.execute(_OF_INSTANCE, {"instance_uuid": instance_uuid})
-    return next((_operation(row) for row in rows if KINDS[row.kind].tasks), None)
+    found = list_under_way(session, instance_uuid)
+    return next((each for each in found if KINDS[each.kind].tasks), None)
 
 
 def find_blocking(session: Session, instance_uuid: str, lock: str) -> Operation | None:
@@ -244,17 +262,19 @@ def end(
     *,
     expected: Mapping[str, Any],
     message: str | None,
+    code: str | None = None,
 ) -> None:
     """Delete the row of an operation, and finish its action. The instance's row is changed before.
 
     :param expected: column -> the value that it must have
     :param message: why it failed
+    :param code: the error with which its host failed
     :raises roost.exception.Conflict: when it is over, or not as expected
     """
     same = [_c[name] == value for name, value in expected.items()]
     if session.execute(sa.delete(_table).where(_c.uuid == uuid, *same)).rowcount == 0:
         raise _is_over(uuid)
-    actions.add_to_operation(session, uuid, events, finish=True, message=message)
+    actions.add_to_operation(session, uuid, events, finish=True, message=message, code=code)
 
 
 def preempt(session: Session, instance_uuid: str, why: str) -> None:

@@ -15,15 +15,14 @@ from roost.standalone.tables import list_rules
 from tests import api_harness
 from tests.api_harness import ADMIN, ALICE
 from tests.builders import CELL1, a_uuid, a_vif
+from tests.functional.api.attaching_host import AttachingHost
 from tests.functional.api.sample_requests import say_that_it_is_up
 
 API = pathlib.Path(exception.__file__).parent / "api"
 SAID = "h1 /var/lib/x"
 KINDS = [exception.Conflict, exception.NoCapacity, exception.Invalid, exception.Timeout]
 # What users ask for, and wait until the host has answered.
-ASKED = {
-    "attach_interface": ("POST", "/os-interface", {"interfaceAttachment": {}}),
-    "detach_interface": ("DELETE", "/os-interface/{port_id}", None),
+CALLED = {
     "get_console_output": ("POST", "/action", {"os-getConsoleOutput": {}}),
     "get_diagnostics": ("GET", "/diagnostics", None),
     "open_console": (
@@ -32,6 +31,11 @@ ASKED = {
         {"remote_console": {"protocol": "vnc", "type": "novnc"}},
     ),
 }
+ENDED = {
+    "attach_interface": ("POST", "/os-interface", {"interfaceAttachment": {}}),
+    "detach_interface": ("DELETE", "/os-interface/{port_id}", None),
+}
+ASKED = CALLED | ENDED
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +62,7 @@ def ask(world, server):
     """Return a function that lets the host fail at a method, and returns the answer."""
 
     def failing(method, error, token=ALICE):
-        world.buses["fake://cell1/"].answers[method] = error
+        world.buses["fake://cell1/"].answers[method] = AttachingHost(world).error = error
         say_that_it_is_up(world, "h1")
         verb, path, body = ASKED[method]
         path = path.format(port_id=server.network_info.vifs[0].id)
@@ -90,7 +94,7 @@ def test_all_that_the_api_waits_for_is_walked():
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute)
     }
-    assert blocking & named == {*ASKED}
+    assert blocking & named == {*CALLED}
 
 
 @pytest.mark.parametrize("kind", KINDS)

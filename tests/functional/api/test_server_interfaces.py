@@ -1,12 +1,17 @@
 """The interfaces of a server: listed, shown, attached and detached."""
 
+import threading
+from concurrent import futures
+
 import pytest
 
 from roost import exception, states
-from roost.db.cell import actions, instances
+from roost.api.servers import operations as waiting
+from roost.db.cell import actions, operations
 from roost.objects import NetworkInfo, NetworkRequest, PortResources
-from tests.api_harness import ADMIN, ALICE, PRIVATE
+from tests.api_harness import ADMIN, ALICE, IMAGE, PRIVATE
 from tests.builders import CELL1, CELL2, a_uuid, a_vif
+from tests.functional.api.attaching_host import AttachingHost
 
 ACTIVE = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1"}
 
@@ -19,6 +24,11 @@ def vif():
 @pytest.fixture
 def server(world, vif):
     return world.place(CELL1, **ACTIVE, network_info=NetworkInfo.of(vifs=[vif])).uuid
+
+
+@pytest.fixture(autouse=True)
+def host(world):
+    return AttachingHost(world)
 
 
 @pytest.fixture
@@ -45,9 +55,9 @@ def history(world, server):
         return actions.get(session, server, newest.request_id)
 
 
-def asked_of_host(bus):
-    ((host, _method, arguments),) = bus.sent
-    return host, arguments
+def under_way(world, server):
+    with world.databases[CELL1].read() as session:
+        return operations.list_under_way(session, server)
 
 
 def shown(vif, **more):
@@ -85,16 +95,18 @@ def test_the_port_of_another_server_is_not_shown(world, server):
     assert answer.status_code == 404
 
 
-def test_an_interface_is_attached_by_the_host_and_recorded(world, server, bus):
-    made = bus.answers["attach_interface"] = a_vif(ip="10.0.0.7", tag="nic2")
+def test_an_interface_is_attached_by_the_host_and_recorded(world, server, host):
+    host.vif = {"ip": "10.0.0.7", "tag": "nic2"}
     asked = {"net_id": PRIVATE.id, "fixed_ips": [{"ip_address": "10.0.0.7"}], "tag": "nic2"}
     assert attach(world, server, **asked).status_code == 403  # what all share, members take as is
     answer = attach(world, server, token=ADMIN, **asked)
     assert answer.status_code == 200
+    (operation,) = host.asked
+    named = {"id": operation.params.port_id, "network_id": PRIVATE.id}
+    made = a_vif(**named, **host.vif)
     assert answer.json == {"interfaceAttachment": shown(made, tag="nic2")}
-    host, arguments = asked_of_host(bus)
-    request = arguments["request"]
-    assert (host, request.network_id, request.fixed_ip, request.tag) == (
+    request = operation.params.request
+    assert (operation.host, request.network_id, request.fixed_ip, request.tag) == (
         *("h1", PRIVATE.id, "10.0.0.7", "nic2"),
     )
     action = history(world, server)
@@ -105,9 +117,22 @@ def test_an_interface_is_attached_by_the_host_and_recorded(world, server, bus):
     ]
 
 
-def test_without_a_network_it_is_the_first(world, server, bus):
+def test_a_port_that_the_network_service_names_is_found_by_its_mark(world, server, host):
+    host.vif = {"id": a_uuid(), "key": "mark"}
+    change = host._change
+
+    def mark(session, operation):
+        host.vif["key"] = operation.params.port_id
+        change(session, operation)
+
+    host._change = mark
+    answer = attach(world, server)
+    assert answer.json["interfaceAttachment"]["port_id"] == host.vif["id"]
+
+
+def test_without_a_network_it_is_the_first(world, server, host):
     attach(world, server)
-    assert asked_of_host(bus)[1]["request"].network_id == PRIVATE.id
+    assert host.asked[0].params.request.network_id == PRIVATE.id
 
 
 @pytest.mark.parametrize(
@@ -142,8 +167,8 @@ def test_what_is_not_there_is_not_found(world, server, asked):
         (RuntimeError("broken"), 500),
     ],
 )
-def test_what_the_host_refuses_is_told_and_recorded(world, server, bus, error, status):
-    bus.answers["attach_interface"] = error
+def test_what_the_host_refuses_is_told_and_recorded(world, server, host, error, status):
+    host.error = error
     assert attach(world, server).status_code == status
     action = history(world, server)
     assert action.message
@@ -151,11 +176,11 @@ def test_what_the_host_refuses_is_told_and_recorded(world, server, bus, error, s
     assert [one.result for one in action.events] == ["Error"]
 
 
-def test_an_interface_is_detached_by_the_host_and_recorded(world, server, vif, bus):
+def test_an_interface_is_detached_by_the_host_and_recorded(world, server, vif, host):
     answer = detach(world, server, vif.id)
     assert (answer.status_code, answer.content) == (202, b"")
-    host, arguments = asked_of_host(bus)
-    assert (host, arguments["port_id"]) == ("h1", vif.id)
+    (operation,) = host.asked
+    assert (operation.host, operation.params.port_id) == ("h1", vif.id)
     action = history(world, server)
     assert (action.action, action.message) == ("detach_interface", None)
 
@@ -189,42 +214,16 @@ def port(world, network):
     return world.port(network)
 
 
-def plugged(world, bus, server, port):
-    """Let the host attach a port, as its cell's row will say."""
-    made = a_vif(id=port.id, network_id=port.network_id)
-
-    def attach_interface(instance, **_told):
-        with world.databases[CELL1].begin() as session:
-            held = instances.network_info(session, server)
-            info = NetworkInfo.of(vifs=[*held.vifs, made])
-            instances.update(session, server, {"network_info": info}, expected={})
-        return made
-
-    bus.answers["attach_interface"] = attach_interface
-
-
-def unplugged(world, bus, server, port):
-    def detach_interface(instance, port_id):
-        with world.databases[CELL1].begin() as session:
-            held = instances.network_info(session, server)
-            info = NetworkInfo.of(vifs=[vif for vif in held.vifs if vif.id != port_id])
-            instances.update(session, server, {"network_info": info}, expected={})
-
-    bus.answers["detach_interface"] = detach_interface
-
-
 def holder(world, port):
     shown = world.client.get(f"/network/v2.0/ports/{port.id}", token=ALICE).json["port"]
     return shown["device_id"]
 
 
-def test_a_port_made_beforehand_is_attached_and_free_again_once_detached(world, server, bus, port):
-    plugged(world, bus, server, port)
-    unplugged(world, bus, server, port)
+def test_a_port_made_beforehand_is_attached_and_free_again_once_detached(world, server, host, port):
     other = world.place(CELL1, **ACTIVE).uuid
     for _ in range(2):
         assert attach(world, server, port_id=port.id).status_code == 200
-        request = bus.sent[-1][2]["request"]
+        request = host.asked[-1].params.request
         assert (request.port_id, request.fixed_ip, request.mac) == (port.id, port.ip, port.mac)
         assert holder(world, port) == server
         for one in (server, other):
@@ -233,31 +232,93 @@ def test_a_port_made_beforehand_is_attached_and_free_again_once_detached(world, 
         assert holder(world, port) == ""
 
 
-def test_a_network_that_a_user_made_is_in_use_while_it_is_attached(
-    world, server, bus, network, port
-):
-    plugged(world, bus, server, port)
-    unplugged(world, bus, server, port)
-    assert attach(world, server, net_id=network).status_code == 200
+def test_a_network_that_a_user_made_is_in_use_while_it_is_attached(world, server, network, port):
+    answer = attach(world, server, net_id=network)
+    attached = answer.json["interfaceAttachment"]["port_id"]
     assert world.client.delete(f"/network/v2.0/ports/{port.id}", token=ALICE).status_code == 204
     deleted = f"/network/v2.0/networks/{network}"
     assert world.client.delete(deleted, token=ALICE).status_code == 409
-    assert detach(world, server, port.id).status_code == 202
+    assert detach(world, server, attached).status_code == 202
     assert world.client.delete(deleted, token=ALICE).status_code == 204
 
 
-@pytest.mark.parametrize(
-    ("error", "kept"), [(exception.NoCapacity("full"), False), (exception.Timeout("?"), True)]
-)
-def test_a_port_that_was_not_attached_is_free(world, server, bus, port, error, kept):
-    """One that may be attached yet is kept for its server, until it is attached or detached."""
-    bus.answers["attach_interface"] = error
-    attach(world, server, port_id=port.id)
-    assert holder(world, port) == (server if kept else "")
-    bus.answers["attach_interface"] = a_vif(id=port.id)
-    assert attach(world, server, port_id=port.id).status_code == 200
-    assert detach(world, server, port.id).status_code == 404  # its row does not have it
+def test_a_port_that_was_not_attached_is_free(world, server, host, port):
+    host.error = exception.NoCapacity("full")
+    assert attach(world, server, port_id=port.id).status_code == 409
     assert holder(world, port) == ""
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(waiting, "PATIENCE", 0.1)
+
+
+def test_who_waits_too_long_is_told_and_the_host_goes_on(world, server, host, port, impatient):
+    host.silent = True
+    assert attach(world, server, port_id=port.id).status_code == 504
+    (operation,) = under_way(world, server)
+    again = attach(world, server, port_id=port.id)
+    assert again.status_code == 409
+    since = f"'attach_interface' is under way since {operation.created_at:%Y-%m-%dT%H:%M:%SZ}"
+    assert since in again.json["conflictingRequest"]["message"]
+    for other in ({"os-stop": None}, {"rebuild": {"imageRef": IMAGE}}):
+        told = world.client.post(f"/v2.1/servers/{server}/action", other, token=ALICE)
+        assert told.status_code == 409
+        assert since in told.json["conflictingRequest"]["message"]
+    assert detach(world, server, port.id).status_code == 404
+    assert holder(world, port) == server  # it may be attached yet
+    host.end(host.asked[0])
+    assert history(world, server).message is None
+    host.silent = False
+    assert detach(world, server, port.id).status_code == 202
+    assert holder(world, port) == ""
+
+
+def test_a_port_whose_attachment_failed_after_the_caller_left_is_freed_by_a_detach(
+    world, server, host, port, impatient
+):
+    host.silent, host.error = True, exception.NoCapacity("full")
+    attach(world, server, port_id=port.id)
+    host.end(host.asked[0])
+    assert holder(world, port) == server
+    assert detach(world, server, port.id).status_code == 404
+    assert holder(world, port) == ""
+
+
+def test_a_delete_of_the_server_ends_what_is_attached_to_it(world, server, host, impatient):
+    host.silent = True
+    attach(world, server)
+    assert world.client.delete(f"/v2.1/servers/{server}", token=ALICE).status_code == 204
+    assert under_way(world, server) == []
+
+
+def test_what_ends_without_its_host_is_a_conflict_with_the_reason(world, server, host):
+    host.silent = True
+
+    def give_up():
+        while not host.asked:
+            threading.Event().wait(0.01)
+        with world.databases[CELL1].begin() as session:
+            operations.preempt(session, server, "The host of the server went down.")
+
+    with futures.ThreadPoolExecutor() as threads:
+        threads.submit(give_up)
+        answer = attach(world, server)
+    assert answer.status_code == 409
+    assert answer.json["conflictingRequest"]["message"] == "The host of the server went down."
+
+
+@pytest.mark.parametrize("beside", [{"createImage": {"name": "a"}}, None])
+def test_three_at_once_are_attached_beside_an_image_that_is_made(world, server, host, beside):
+    if beside is not None:
+        path = f"/v2.1/servers/{server}/action"
+        host.silent = True
+        assert world.client.post(path, beside, token=ALICE).status_code == 202
+        host.silent = False
+    with futures.ThreadPoolExecutor(3) as threads:
+        asked = [threads.submit(attach, world, server) for _ in range(3)]
+        assert [one.result(60).status_code for one in asked] == [200] * 3
+    assert len(world.instance(server).network_info.vifs) == 4
 
 
 def test_the_port_of_another_project_is_not_found(world, server, network):

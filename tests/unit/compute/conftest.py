@@ -111,7 +111,7 @@ class Rig:
         self.conductor.instances[made.uuid] = made
         return made
 
-    def manager(self, *, executor=None, flow=None, tasks=None, ends=None, copies=None, **values):
+    def manager(self, *, executor=None, flow=None, tasks=None, **values):
         now = futurist.SynchronousExecutor()
         rest = tasks or now
         return ComputeManager(
@@ -120,7 +120,10 @@ class Rig:
             reporter=self.reporter,
             group=self.group,
             executors=Executors(
-                executor or now, ends=ends or rest, power=rest, images=rest, copies=copies or rest
+                executor or now,
+                power=rest,
+                images=rest,
+                **{name: values.pop(name, rest) for name in ("ends", "copies", "devices")},
             ),
             flow=flow,
             **values,
@@ -219,3 +222,18 @@ def run(manager, instance, *, kind, context=None, image=None, **told):
     params = OperationParams.of(image=image)
     operation = Operation.of(**names, kind=kind, step=kind, params=params)
     manager.run(context or a_context(), operation=operation, **told)
+
+
+def change_interfaces(rig, manager, instance, kind, *, uuid=None, **params):
+    """What a request to attach or detach comes to here; return the uuid of the operation."""
+    operation = Operation.of(
+        uuid=uuid or a_uuid(),
+        instance_uuid=instance.uuid,
+        host="h1",
+        kind=kind.name,
+        step=kind.name,
+        params=OperationParams.of(**params),
+    )
+    rig.conductor.beside[operation.uuid] = operation
+    manager.run(a_context(), operation=operation)
+    return operation.uuid

@@ -1,20 +1,18 @@
 """Messages that take a host long are taken at once: their work waits for its turn elsewhere."""
 
 import threading
-import time
 from concurrent import futures
 
 import futurist
 import pytest
 
-from roost import exception, states
-from roost.compute import manager as managers
+from roost import states
 from roost.context import current
 from roost.objects import NetworkRequest
-from roost.operations.kinds import OF_TASK
+from roost.operations.kinds import ATTACH_INTERFACE, DETACH_INTERFACE, OF_TASK
 from tests import log_lines
 from tests.builders import a_context, a_flavor, a_uuid
-from tests.unit.compute.conftest import run
+from tests.unit.compute.conftest import change_interfaces, run
 
 REQUEST = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
 
@@ -161,51 +159,34 @@ def test_a_stopping_host_finishes_the_task_under_way_and_drops_what_waits(
     assert len(rig.leases) == 0
 
 
-def change(manager, instance, way):
-    if way == "attach":
-        manager.attach_interface(a_context(), instance=instance, request=REQUEST, key=a_uuid())
-    else:
-        manager.detach_interface(a_context(), instance=instance, port_id=a_uuid())
-
-
-def test_changes_of_interfaces_queue(rig, boot):
-    """More than are done at once, and several of one server."""
-    manager = rig.manager(interfaces=2)
-    servers = served(rig, boot, manager, 3)
-    rig.virt.detach_interface = lambda *_: time.sleep(0.02)
-    with futures.ThreadPoolExecutor(12) as callers:
-        for going in [callers.submit(change, manager, one, "detach") for one in servers * 4]:
-            going.result(30)
-
-
-@pytest.mark.parametrize("way", ["attach", "detach"])
-def test_interfaces_of_a_busy_server_are_not_waited_for_for_ever(
-    rig, boot, manager, stubborn, wait_until, way, monkeypatch
+def test_interfaces_of_one_server_wait_for_its_task_and_those_of_others_do_not(
+    rig, boot, manager, stubborn, wait_until
 ):
-    monkeypatch.setattr(managers, "PATIENCE", 0.1)
-    _go_on, stopping = stubborn
+    go_on, stopping = stubborn
     busy, other = served(rig, boot, manager, 2)
     stop(manager, busy)
     wait_until(lambda: stopping)
-    with pytest.raises(exception.Conflict, match="This server is busy"):
-        change(manager, busy, way)
-    change(manager, other, way)
-
-
-def test_changes_of_interfaces_never_hold_all_threads_for_messages(rig, boot, threads, wait_until):
-    go_on, reached = threading.Event(), threading.Event()
-
-    def unplug(_uuid, _port_id):
-        reached.set()
-        assert go_on.wait(10)
-
-    rig.virt.detach_interface = unplug
-    manager = rig.manager(interfaces=1, queue=0)
-    slow, other = served(rig, boot, manager, 2)
-    going = threads.submit(change, manager, slow, "detach")
-    assert reached.wait(10)
-    with pytest.raises(exception.Conflict, match="host of this server is busy"):
-        change(manager, other, "attach")
+    waits, done = (
+        change_interfaces(rig, manager, one, ATTACH_INTERFACE, port_id=a_uuid(), request=REQUEST)
+        for one in (busy, other)
+    )
+    wait_until(lambda: done in rig.conductor.ended)
+    assert waits not in rig.conductor.ended
     go_on.set()
-    going.result(10)
-    change(manager, other, "attach")
+    wait_until(lambda: waits in rig.conductor.ended)
+
+
+def test_a_hundred_changes_of_interfaces_keep_no_stop_waiting(rig, boot, threads, wait_until):
+    go_on = threading.Event()
+    rig.virt.detach_interface = lambda *_: go_on.wait(10)
+    with futures.ThreadPoolExecutor(2) as devices:
+        manager = rig.manager(tasks=threads, devices=devices)
+        *slow, other = served(rig, boot, manager, 5)
+        going = [
+            change_interfaces(rig, manager, one, DETACH_INTERFACE, port_id=a_uuid())
+            for one in slow * 25
+        ]
+        stop(manager, other)
+        wait_until(lambda: other.task_state is None)
+        go_on.set()
+        wait_until(lambda: {*going} <= {*rig.conductor.ended})

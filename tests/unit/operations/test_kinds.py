@@ -21,7 +21,7 @@ def test_the_task_of_each_step_is_one_of_its_kind():
     for kind in KINDS.values():
         undos = [step.undo for step in kind.steps if step.undo]
         tasks = {step.task for step in (*kind.steps, *undos)}
-        assert tasks == (set(kind.tasks) if kind.is_move else {kind.first})
+        assert tasks == (set(kind.tasks) if kind.is_move else {*kind.tasks[:1]} or {None})
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=str)
@@ -31,7 +31,7 @@ def test_each_kind_names_states_that_there_are(kind):
     named |= {ending.vm_state for ending in (kind.done, kind.failed, kind.lost)} - BY_GUEST
     assert named <= {*known, None}
     assert kind.preempted_by is None or kind.preempted_by in KINDS
-    assert OF_TASK[kind.first].tasks == kind.tasks
+    assert {OF_TASK[task].tasks for task in kind.tasks[:1]} <= {kind.tasks}
 
 
 def test_a_kind_that_nobody_knows_is_refused_by_its_name():

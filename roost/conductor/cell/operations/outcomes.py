@@ -279,7 +279,7 @@ class OperationOutcomes:
         """
         uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
         own = {name: getattr(operation, name) for name in ("instance_uuid", "kind", "host", "step")}
-        expected: dict[str, Any] = {"task_state": kind.tasks}
+        expected: dict[str, Any] = {"task_state": kind.tasks} if kind.tasks else {}
         if moving is None:
             expected["host"] = operation.host
         events, message = report.found.events, report.found.reason
@@ -287,6 +287,8 @@ class OperationOutcomes:
             own["lease_until"] = overdue.lease_until  # its host has not renewed it meanwhile
         with self.database.begin() as session:
             changes = self._changes(session, ending, report, moving)
+            if not kind.tasks:
+                del changes["task_state"]
             try:
                 instances.update(session, uuid, changes, expected=expected)
             except (exception.Conflict, exception.NotFound):
@@ -298,7 +300,9 @@ class OperationOutcomes:
                 note_error(session, uuid, report.found, events=[*before, *events])
             if moving is not None:
                 message = self.moves.write_end(session, ending, moving)
-            operations.end(session, operation.uuid, events, expected=own, message=message)
+            operations.end(
+                session, operation.uuid, events, expected=own, message=message, code=report.code
+            )
         LOG.info("[instance: %s] %s ended: %s", uuid, kind, changes.get("vm_state", "as before"))
         vm_state: str | None = changes.get("vm_state")
         return vm_state

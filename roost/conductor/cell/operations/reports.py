@@ -33,13 +33,14 @@ class StepReport:
     """The end of a step, as its host reports it.
 
     ``handover``: what the destination has prepared for the source, as JSON. ``network_info``: the
-    interfaces as the host has plugged them.
+    interfaces as the host has plugged them. ``code``: of the error with which it failed.
     """
 
     found: ObservedGuest
     outcome: Outcome
     handover: str | None = None
     network_info: NetworkInfo | None = None
+    code: str | None = None
 
 
 def note_error(

@@ -43,6 +43,7 @@ def upgrade() -> None:
         sa.Column("finish_time", TIME, nullable=True),
         sa.Column("updated_at", TIME, nullable=True),
         sa.Column("message", sa.Text(), nullable=True),
+        sa.Column("code", sa.String(length=32), nullable=True),
         sa.Column("operation_uuid", UUID, nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint(
