@@ -1,9 +1,10 @@
 """Leases on the work of this host on instances: renewed together, and fenced before they end.
 
-A host works on an instance under a lease, which is stored in the instance's row. When a lease ends,
-the cell-conductors reassign the work (``conductor/cell/sweeper.py``). So a host that cannot renew
-its leases, because the bus, the cell or this process does not respond, stops the work before they
-end. This is *fencing*: because of it an instance never runs twice.
+A host works on an instance under a lease, which the cell has in a row: that of the instance for a
+build or a delete, that of the operation for an operation. When a lease ends, the cell-conductors
+reassign the work (``conductor/cell/sweeper.py``). So a host that cannot renew its leases, because
+the bus, the cell or this process does not respond, stops the work before they end. This is
+*fencing*: because of it an instance never runs twice.
 
 A lease begins when the last request that the cell has answered was sent, not when the answer
 arrived. The clock is this host's own, and runs on while the process or the machine is suspended.

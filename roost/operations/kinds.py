@@ -1,8 +1,9 @@
 """The kinds of operations on an existing server: one row each, and all that depends on the kind.
 
-A new kind needs its row here, a function on the host for each step (``compute/operations/``) and an
-action of the API (``api/servers/actions.py``); CONTRIBUTING.rst lists the files. Builds and deletes
-are not among them yet: they have flows and sweeps of their own.
+A new kind needs its row here, a function on the host for each step, with its row in ``WORK``
+(``power.py`` and others in ``compute/operations/``), and an action of the API
+(``api/servers/actions.py``); CONTRIBUTING.rst lists the files. Builds and deletes are not among
+them yet: they have flows and sweeps of their own.
 
 Each step of an operation is the work of one host, which reports its end to a cell-conductor. What
 follows then is in ``advance.py``. An operation on the host of the server has one step.
