@@ -50,7 +50,7 @@ class CircuitBreaker:
 
     :param probe: raises while the peer does not answer; takes a bounded time
     :param timeout: seconds that a call may wait for a slot, and take
-    :param places: limit of simultaneous calls; further calls wait
+    :param concurrency: limit of simultaneous calls; further calls wait
     :param pause: seconds between the first two probes; each next pause is twice as long
     :param longest_pause: None: all pauses are as long as the first
     :param clock: seconds, as ``time.monotonic`` has them
@@ -64,7 +64,7 @@ class CircuitBreaker:
         probe: Callable[[], object] | None = None,
         *,
         timeout: float = FOREVER,
-        places: float = FOREVER,
+        concurrency: float = FOREVER,
         pause: float = PAUSE,
         longest_pause: float | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -74,7 +74,7 @@ class CircuitBreaker:
         self.name = name
         self._probe = probe
         self._timeout = timeout
-        self._places = places
+        self._concurrency = concurrency
         self._pause = pause
         self._longest_pause = longest_pause or pause
         self._clock = clock
@@ -129,7 +129,7 @@ class CircuitBreaker:
             until = self._clock() + timeout
             self.check()
             self._refuse_a_crowd()
-            while len(self._inside) >= self._places:
+            while len(self._inside) >= self._concurrency:
                 left = until - self._clock()
                 if left <= 0 or not self._change.wait(left):
                     raise exception.Away(f"{self.name} is too busy: {len(self._inside)} calls")

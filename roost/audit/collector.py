@@ -36,7 +36,7 @@ _NAMED: Final = 500  # suspects in a query
 _HOSTS_AT_ONCE: Final = 32
 
 T = TypeVar("T")
-Place = tuple[str, str]  # a cell's uuid and a host
+CellHost = tuple[str, str]  # a cell's uuid and a host
 
 
 @dataclasses.dataclass
@@ -47,7 +47,7 @@ class Suspects:
     """
 
     uuids: set[str] = dataclasses.field(default_factory=set)
-    hosts: set[Place] = dataclasses.field(default_factory=set)
+    hosts: set[CellHost] = dataclasses.field(default_factory=set)
     ports: dict[str, str] = dataclasses.field(default_factory=dict)
     unchecked: list[str] = dataclasses.field(default_factory=list)
 
@@ -122,12 +122,12 @@ class Collector:
     def _sweep_hosts(self, suspects: Suspects, cell: Cell) -> None:
         hosts = self._list_hosts(suspects.unchecked, cell)
         for some in _batched(hosts, _HOSTS_AT_ONCE):
-            places = [(cell.uuid, host) for host in some]
-            for place, guests in self._ask(places, suspects.unchecked).items():
+            asked = [(cell.uuid, host) for host in some]
+            for (_uuid, host), guests in self._ask(asked, suspects.unchecked).items():
                 with contextlib.suppress(exception.RoostError):  # noted with the instances
-                    odd = self._odd_guests(cell, place[1], guests)
+                    odd = self._odd_guests(cell, host, guests)
                     suspects.uuids.update(odd)
-                    suspects.hosts.update([place] if odd else [])
+                    suspects.hosts.update([(cell.uuid, host)] if odd else [])
 
     def _odd_guests(self, cell: Cell, host: str, guests: set[str]) -> set[str]:
         """Return guests without an instance on their host, and instances without a guest there."""
@@ -152,8 +152,8 @@ class Collector:
             for host in self._list_hosts([], cell)  # those that are down were noted
         }
         asked = (suspects.hosts | expected) & up
-        for place, guests in self._ask(asked, snapshot.unchecked).items():
-            snapshot.guests[place] = guests & suspects.uuids
+        for host, guests in self._ask(asked, snapshot.unchecked).items():
+            snapshot.guests[host] = guests & suspects.uuids
 
     def _list_hosts(self, unchecked: list[str], cell: Cell) -> list[str]:
         """Return the hosts of a cell that are up; note the others as unchecked."""
@@ -168,7 +168,7 @@ class Collector:
         unchecked += [f"guests on host {host}: it is down" for host in down]
         return [compute.host for compute in roll.services if compute.uuid in up]
 
-    def _ask(self, places: Collection[Place], unchecked: list[str]) -> dict[Place, set[str]]:
+    def _ask(self, hosts: Collection[CellHost], unchecked: list[str]) -> dict[CellHost, set[str]]:
         """Return the guests of hosts, queried concurrently; errors are noted as unchecked."""
         found = {}
         with futures.ThreadPoolExecutor(_HOSTS_AT_ONCE) as pool:
@@ -176,14 +176,14 @@ class Collector:
                 (uuid, host): pool.submit(
                     self._cells.get(uuid).compute.on(host).list_guests, self._context
                 )
-                for uuid, host in sorted(places)
+                for uuid, host in sorted(hosts)
             }
-            for place, answer in asked.items():
+            for (uuid, host), answer in asked.items():
                 try:
-                    found[place] = set(answer.result())
+                    found[uuid, host] = set(answer.result())
                 except Exception as error:  # noqa: BLE001 - the other hosts are queried all the same
                     why = error.message if isinstance(error, exception.RoostError) else repr(error)
-                    unchecked.append(f"guests on host {place[1]}: {why}")
+                    unchecked.append(f"guests on host {host}: {why}")
         return found
 
     # instances

@@ -52,11 +52,11 @@ class CallLimits:
     """Limits of the calls to a part of a cell (its database or its bus).
 
     :param timeout: seconds that it may take to answer
-    :param places: limit of concurrent calls; further calls queue
+    :param concurrency: limit of concurrent calls; further calls queue
     """
 
     timeout: float = 5.0
-    places: int = 64
+    concurrency: int = 64
 
 
 def _breaker(name: str, probe: Callable[[], None], limits: CallLimits) -> CircuitBreaker:
@@ -64,7 +64,7 @@ def _breaker(name: str, probe: Callable[[], None], limits: CallLimits) -> Circui
         name,
         probe,
         timeout=limits.timeout,
-        places=limits.places,
+        concurrency=limits.concurrency,
         pause=_FIRST_PAUSE,
         longest_pause=_LONGEST_PAUSE,
     )

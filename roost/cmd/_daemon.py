@@ -77,7 +77,7 @@ class DaemonServer(Protocol):
     """A server of a daemon, at an address that it may have to wait for."""
 
     @property
-    def place(self) -> str: ...
+    def address(self) -> str: ...
 
     def start(self) -> None:
         """Return once requests are accepted; after a failure it may be called again."""
@@ -104,7 +104,7 @@ class RpcServer:
     def __init__(
         self, bus: Bus, interface: type[Interface], manager: object, *, name: str, threads: int
     ) -> None:
-        self.place = f"the topic {interface.topic} of the bus {bus.name!r}"
+        self.address = f"the topic {interface.topic} of the bus {bus.name!r}"
         self._server = bus.server(interface, manager, name)
         self._threads = threads
         self.consumer_state = self._server.consumer_state
@@ -242,7 +242,7 @@ class Daemon:
     def _start_servers(self, waiting: StartupWait) -> bool:
         return all(
             waiting.until(
-                [StartupCheck(server.place, functools.partial(self._start_server, server))]
+                [StartupCheck(server.address, functools.partial(self._start_server, server))]
             )
             for server in self.servers
         )

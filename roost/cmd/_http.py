@@ -52,7 +52,7 @@ class ThreadedHttp:
         self._serving = threading.Thread(target=self._server.serve, name="http", daemon=True)
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         return f"port {self.port} of {self.host}"
 
     def start(self) -> None:
@@ -83,7 +83,7 @@ class GreenHttp:
         self._serving: Any = None
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         return f"port {self.port} of {self.host}"
 
     def start(self) -> None:

@@ -26,12 +26,12 @@ def cells(conf: cfg.ConfigOpts, api_database: Database, hosts: HostBreakers | No
 
     :param hosts: guards the calls that wait for hosts
     """
-    limits = CallLimits(timeout=conf.cells.timeout, places=conf.rpc_threads)
+    limits = CallLimits(timeout=conf.cells.timeout, concurrency=conf.rpc_threads)
     return Cells(
         api_database,
         make_database=lambda url: Database(
             url,
-            connections=limits.places,
+            connections=limits.concurrency,
             connect_timeout=limits.timeout,
             answer_timeout=limits.timeout,
         ),

@@ -184,7 +184,7 @@ class ConsoleProxy:
         self._serving: threading.Thread | None = None
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         return f"port {self.port} of {self.host}"
 
     def start(self) -> None:

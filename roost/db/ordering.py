@@ -61,22 +61,22 @@ def binary(session: Session, column: sa.ColumnElement[Any]) -> sa.ColumnElement[
 def after(keys: Sequence[Key], values: Sequence[Any]) -> sa.ColumnElement[bool]:
     """Return the condition that a row comes after the one with ``values`` of ``keys``."""
     ways = []
-    for place, key in enumerate(keys):
-        equal = [k.same(v) for k, v in zip(keys[:place], values[:place], strict=True)]
-        ways.append(sa.and_(*equal, key.beyond(values[place])))
+    for index, key in enumerate(keys):
+        equal = [k.same(v) for k, v in zip(keys[:index], values[:index], strict=True)]
+        ways.append(sa.and_(*equal, key.beyond(values[index])))
     return sa.or_(*ways)
 
 
 class Ranked:
     """A key for Python's sort with the same order, created by :func:`rank`."""
 
-    __slots__ = ("_places",)
+    __slots__ = ("_values",)
 
-    def __init__(self, places: Sequence[tuple[Any, bool]]) -> None:
-        self._places = places
+    def __init__(self, values: Sequence[tuple[Any, bool]]) -> None:
+        self._values = values
 
     def __lt__(self, other: "Ranked") -> bool:
-        for (mine, descending), (theirs, _) in zip(self._places, other._places, strict=True):
+        for (mine, descending), (theirs, _) in zip(self._values, other._values, strict=True):
             if mine == theirs:
                 continue
             less = mine is None or (theirs is not None and mine < theirs)

@@ -64,7 +64,7 @@ class InterfaceServer:
     """One served interface; started once, stopped once. It checks that it receives messages.
 
     :param server: the oslo.messaging server to run
-    :param place: names of the interface and its bus, for the log
+    :param name: those of the interface and its bus, for the log
     :param echo: sends a message to the server
     :param interval: seconds between two echoes
     :param can_break: whether its connection can break and be reopened
@@ -74,7 +74,7 @@ class InterfaceServer:
         self,
         server: Served,
         *,
-        place: str,
+        name: str,
         echo: Callable[[], object],
         interval: float,
         can_break: bool,
@@ -83,7 +83,7 @@ class InterfaceServer:
         self._lock = threading.Lock()
         self._stopped = False
         repair = self._reopen if can_break else None
-        self.consumer_state = ConsumerCheck(place, echo, repair=repair, interval=interval)
+        self.consumer_state = ConsumerCheck(name, echo, repair=repair, interval=interval)
         self._server.consumer_state = self.consumer_state
         self._server.room = threading.BoundedSemaphore(ROOM)
 

@@ -173,7 +173,7 @@ class Bus:
         )
         server = InterfaceServer(
             served,
-            place=f"{interface.topic} on the bus {self.name!r}",
+            name=f"{interface.topic} on the bus {self.name!r}",
             echo=self._echo(interface.topic, name),
             interval=self._interval,
             can_break=not self.in_process,

@@ -35,7 +35,7 @@ class CellGroup:
     """The group of one cell: joins it, stays a member, and lists its members.
 
     :param coordinator: created for the member ``me``, not started
-    :param place: address of the service, for messages
+    :param address: that of the service, for messages
     :param patience: seconds that :meth:`members` waits for an answer
     :param clock: monotonic seconds
     """
@@ -46,14 +46,14 @@ class CellGroup:
         *,
         me: bytes,
         name: bytes,
-        place: str,
+        address: str,
         patience: float = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._coordinator = coordinator
         self._me = me
         self._name = name
-        self._place = place
+        self._address = address
         self._patience = patience
         self._clock = clock
         self._starting = threading.Lock()
@@ -90,7 +90,7 @@ class CellGroup:
         try:
             return answer.result(max(0.0, began + self._patience - self._clock()))
         except futures.TimeoutError as error:
-            raise exception.Unavailable(f"{self._place} does not answer") from error
+            raise exception.Unavailable(f"{self._address} does not answer") from error
 
     def lost_memory(self) -> bool:
         """Return, once, whether the service had lost this daemon, so probably others, too."""
@@ -166,10 +166,10 @@ class CellGroup:
         try:
             yield
         except coordination.GroupNotCreated as error:
-            raise exception.Unavailable(f"{self._place} has no group of this cell") from error
+            raise exception.Unavailable(f"{self._address} has no group of this cell") from error
         except Exception as error:
-            LOG.debug("%s", self._place, exc_info=True)
-            raise exception.Unavailable(f"{self._place}: {error}") from error
+            LOG.debug("%s", self._address, exc_info=True)
+            raise exception.Unavailable(f"{self._address}: {error}") from error
 
 
 _NETWORK_SECONDS: Final = 5  # for the service to answer, unless the URL says otherwise
@@ -256,7 +256,7 @@ class ToozGroup:
                     self._coordinator(cell_uuid),
                     me=_member_id(self._member, cell_uuid),
                     name=f"roost-{cell_uuid}".encode(),
-                    place=_place(self._url),
+                    address=_address(self._url),
                     clock=self._clock,
                 )
             return self._groups[cell_uuid]
@@ -308,7 +308,7 @@ def _options(url: str, *, down_time: float) -> dict[str, Any]:
     return {**options, "membership_timeout": seconds}
 
 
-def _place(url: str) -> str:
+def _address(url: str) -> str:
     """Return the URL without user, password and query."""
     parts = urllib.parse.urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -193,7 +193,7 @@ def test_a_crowd_before_a_part_that_lets_nobody_go_does_not_grow(part):
 
 
 def test_who_waits_for_their_turn_gets_it():
-    part, release = Part(places=1), threading.Event()
+    part, release = Part(concurrency=1), threading.Event()
     first = enter(part.breaker, release)
     threading.Timer(0.01, release.set).start()
     part.use()
@@ -201,7 +201,7 @@ def test_who_waits_for_their_turn_gets_it():
 
 
 def test_who_waits_for_their_turn_is_refused_when_the_part_goes_away():
-    part, release = Part(places=1), threading.Event()
+    part, release = Part(concurrency=1), threading.Event()
     refused = []
 
     def wait():

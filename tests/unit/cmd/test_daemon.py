@@ -25,7 +25,7 @@ class Diary:
 class FakeServer:
     """A server whose requests under way end when ``answered`` is set."""
 
-    place = "its place"
+    address = "its address"
 
     def __init__(self, diary, name="server", *, refusals=0):
         self.diary, self.name = diary, name

@@ -34,7 +34,7 @@ def hanging():
 
 
 def a_group(coordinator, **more):
-    return CellGroup(coordinator, me=b"me", name=b"cell", place="there", **more)
+    return CellGroup(coordinator, me=b"me", name=b"cell", address="there", **more)
 
 
 def test_a_service_that_hangs_is_asked_once_and_costs_one_bounded_wait(hanging):
