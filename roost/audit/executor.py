@@ -19,7 +19,7 @@ from roost.context import admin_context
 from roost.db.api import audits as api_level
 from roost.db.api import instance_mappings, quota
 from roost.db.cell import audits as in_cell
-from roost.db.cell import instances, soft_delete
+from roost.db.cell import instances
 from roost.db.engine import Database
 from roost.external.neutron_ports import LeftoverPorts
 from roost.objects import Instance, InstancePlace
@@ -192,17 +192,9 @@ class RepairExecutor:
 
     def _map(self, repair: Repair) -> RepairOutcome:
         cell_uuid = str(repair.cell_uuid)
-        with self._cells.get(cell_uuid).database.read() as session:
-            instance = instances.find(session, repair.subject)
-            state = soft_delete.find(session, repair.subject)
-        if instance is None or state is None:
-            return RepairOutcome(repair, NO_LONGER_SO)
-        done = self._api_database.write(
-            api_level.adopt,
-            instance,
-            cell_uuid=cell_uuid,
-            turns=state.turn,
-            is_away=state.is_soft_deleted,
+        instance = self._cells.get(cell_uuid).database.query(instances.find, repair.subject)
+        done = instance is not None and self._api_database.write(
+            api_level.adopt, instance, cell_uuid=cell_uuid
         )
         return _swapped(repair, "mapped", done=done)
 
@@ -214,13 +206,15 @@ class RepairExecutor:
         return _swapped(repair, "deleted", done=cell.end_instance(self._context, repair.subject))
 
     def _use_again(self, repair: Repair) -> RepairOutcome:
+        mapping = self._api_database.query(instance_mappings.find, repair.subject)
         database = self._cells.get(str(repair.cell_uuid)).database
-        state = database.query(soft_delete.find, repair.subject)
-        done = state is not None and self._api_database.write(
-            api_level.use_again,
-            repair.subject,
-            turns=state.turn,
-            is_away=state.is_soft_deleted,
+        instance = database.query(instances.find, repair.subject)
+        done = (
+            mapping is not None
+            and instance is not None
+            and self._api_database.write(
+                api_level.use_again, mapping, is_away=instance.is_soft_deleted
+            )
         )
         return _swapped(repair, "in use again", done=done)
 

@@ -179,18 +179,10 @@ def _mappings_without_instance(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 
 def _soft_deleted_unlike_mapping(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """A soft-deleted server counts against no quota, so mapping and cell must agree.
-
-    A cell gets a generation after its mapping; so a mapping with an earlier one is an old copy.
-    """
+    """A soft-deleted server counts against no quota, so mapping and cell must agree."""
     for instance in snapshot.instances:
         mapping = snapshot.mappings.get(instance.uuid)
-        if mapping is None or mapping.queued_for_delete:
-            continue
-        if mapping.turns < instance.turns:
-            yield instance.uuid, "was soft-deleted or restored since its mapping was written"
-            continue
-        if mapping.unsynced:
+        if mapping is None or mapping.queued_for_delete or mapping.unsettled:
             continue
         is_soft_deleted = instance.vm_state == states.SOFT_DELETED
         if instance.task_state is None and is_soft_deleted and not mapping.put_away:

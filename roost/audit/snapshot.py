@@ -55,7 +55,6 @@ _LONG_AGO: Final = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 class LiveInstance:
     """An instance that is not deleted, by the row of its cell.
 
-    ``turns``: the latest generation of its soft deletes and restores that the cell has.
     ``other_host``: it moves from or to that one, and has a claim and perhaps a guest there, too.
     """
 
@@ -64,7 +63,6 @@ class LiveInstance:
     host: str | None
     vm_state: str
     task_state: str | None
-    turns: int = 0
     other_host: str | None = None
 
 

@@ -1,7 +1,6 @@
 """One cell: its database and its bus, each behind a circuit breaker; and operations in it.
 
-Soft deletes and restores follow the latest generation, so each may be repeated. A host is removed
-after the schedulers have forgotten it, which they refuse while it holds claims.
+A host is removed after the schedulers have forgotten it, which they refuse while it holds claims.
 """
 
 import contextlib
@@ -20,12 +19,12 @@ from roost.circuit_breaker import CircuitBreaker
 from roost.context import RequestContext
 from roost.db import guarded
 from roost.db.api import aggregates, cells
+from roost.db.api import soft_delete as mappings
 from roost.db.cell import actions, instances, migrations, operations, purge, services
-from roost.db.cell import soft_delete as rows
-from roost.db.engine import Database, Session, retried
+from roost.db.engine import Database, retried
 from roost.db.guarded import GuardedDatabase
 from roost.db.types import utcnow
-from roost.objects import Aggregate, CellMapping, InstanceAction, Operation
+from roost.objects import Aggregate, CellMapping, InstanceAction, InstanceMapping, Operation
 from roost.objects.migration import CONFIRMED, FAILED
 from roost.operations.kinds import RESTORE, SOFT_DELETE
 from roost.rpc.compute import Compute
@@ -280,42 +279,29 @@ class Cell:
             )
 
 
-_Write = Callable[[Session], Operation | None]
+def settle_soft_delete(
+    cell: Cell, api_database: Database, context: RequestContext, mapping: InstanceMapping
+) -> bool:
+    """Begin the soft delete or restore that a mapping notes, and notify its host. Repeatable.
 
+    A soft delete that the cell refuses stays noted: the server can only be deleted for good.
 
-def soft_delete(cell: Cell, context: RequestContext, instance_uuid: str, *, turn: int) -> bool:
-    """Soft-delete an instance, and notify its host.
-
-    :param turn: generation of the soft delete, see ``turns`` of instance mappings
-    :returns: False when it cannot be soft-deleted, only deleted, or does not exist
+    :returns: False when the state of the server does not allow it, or it does not exist
     :raises roost.exception.Unavailable: when the cell cannot be reached
     """
-    record = _record(context, instance_uuid, SOFT_DELETE.action)
-    write = functools.partial(rows.soft_delete, record=record, turn=turn)
-    return _begin(cell, context, write)
-
-
-def restore(cell: Cell, context: RequestContext, instance_uuid: str, *, turn: int) -> bool:
-    """Restore a soft-deleted instance, and notify its host.
-
-    :param turn: generation of the restore, see ``turns`` of instance mappings
-    :returns: False when it is not soft-deleted (any more)
-    :raises roost.exception.Unavailable: when the cell cannot be reached
-    """
-    record = _record(context, instance_uuid, RESTORE.action)
-    write = functools.partial(rows.restore, record=record, turn=turn)
-    return _begin(cell, context, write)
-
-
-def _begin(cell: Cell, context: RequestContext, write: _Write) -> bool:
-    """Write the rows, then cast to the host; the cell's sweeper sends a lost message again."""
+    kind = RESTORE if mapping.put_away_at is None else SOFT_DELETE
+    uuid = mapping.operation_uuid
+    assert uuid is not None, "callers settle what is noted"
+    record = _record(context, mapping.instance_uuid, kind.action)
+    begin = functools.partial(operations.start, kind=kind, record=record, uuid=uuid)
     try:
-        operation = cell.database.write(write)
+        send(cell, context, cell.database.write(begin))
+        begun = True
     except (exception.Conflict, exception.NotFound):
-        return False
-    if operation is not None:
-        send(cell, context, operation)
-    return True
+        begun = False
+    if begun or kind is RESTORE:
+        api_database.write(mappings.settle, uuid)
+    return begun
 
 
 def send(cell: Cell, context: RequestContext, operation: Operation, **parameters: str) -> None:

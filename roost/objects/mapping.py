@@ -37,9 +37,9 @@ class HostMapping(base.RoostObject):
 class InstanceMapping(base.RoostObject):
     """The cell of an instance (None: not scheduled yet), and its quota usage.
 
-    A soft-deleted instance, which its user may restore, uses no quota since ``put_away_at``;
-    ``turns`` is the generation: the number of its soft deletes and restores. ``withdrawn``: it was
-    deleted before it was in a cell, and is to be shown to nobody.
+    A soft-deleted instance, which its user may restore, uses no quota since ``put_away_at``.
+    ``operation_uuid``: the soft delete, or else the restore, that its cell may not have begun yet.
+    ``withdrawn``: it was deleted before it was in a cell, and is to be shown to nobody.
     """
 
     # 1.1: withdrawn
@@ -55,6 +55,6 @@ class InstanceMapping(base.RoostObject):
         "queued_for_delete": fields.BooleanField(),
         "withdrawn": fields.BooleanField(default=False),
         "put_away_at": base.DateTimeField(nullable=True, default=base.NOTHING),
-        "turns": fields.IntegerField(default=0),
+        "operation_uuid": fields.UUIDField(nullable=True, default=base.NOTHING),
         "created_at": base.DateTimeField(),
     }

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from roost import audit, exception, states
 from roost.db import wire
-from roost.db.api import build_requests, instance_mappings, quota
+from roost.db.api import audits, build_requests, instance_mappings, quota
 from roost.db.api import models as api_models
 from roost.db.api import soft_delete as mappings
 from roost.db.cell import instances
@@ -126,10 +126,9 @@ def put_away(world, *, row=states.SOFT_DELETED):
     """Let the first server be put away, or only its mapping say so."""
     uuid = world.servers[0]
     with world.api_db.begin() as session:
-        mappings.soft_delete(session, uuid)
-        mappings.note_synced(session, uuid, turn=1)
+        mappings.settle(session, mappings.soft_delete(session, uuid).operation_uuid)
     mine = INSTANCES.c.uuid == uuid
-    values = {"vm_state": row, "soft_deleted_at": NOW, "turns": 1}
+    values = {"vm_state": row, "soft_deleted_at": NOW}
     world.write(sa.update(INSTANCES).where(mine).values(values), world.databases[CELL1])
 
 
@@ -140,8 +139,9 @@ def map_what_is_in_use_as_put_away(world):
 def map_what_is_put_away_as_in_use(world):
     put_away(world)
     with world.api_db.begin() as session:
-        mappings.take_back(session, world.servers[0], turn=1, defaults=UNLIMITED)
-        mappings.note_synced(session, world.servers[0], turn=2)
+        away = instance_mappings.get(session, world.servers[0])
+        restored = mappings.restore(session, away, defaults=UNLIMITED)
+        mappings.settle(session, restored.operation_uuid)
 
 
 def lose_the_mapping_of_what_is_put_away(world):
@@ -225,30 +225,37 @@ def the_mapping(world):
         return instance_mappings.get(session, world.servers[0])
 
 
-@pytest.mark.parametrize("said", [states.ACTIVE, states.SOFT_DELETED])
 @pytest.mark.parametrize("heard", [states.ACTIVE, states.SOFT_DELETED])
-def test_after_an_old_copy_a_server_is_in_use_and_its_cell_restores_it(world, said, heard):
+def test_after_an_old_copy_a_server_is_in_use_and_its_cell_restores_it(world, heard):
     """Which of the two copies is old is not asked: nobody loses a server."""
-    if said == states.SOFT_DELETED:
-        put_away(world)
-    away = heard == states.SOFT_DELETED
-    mine = INSTANCES.c.uuid == world.servers[0]
-    values = {"turns": 7, "vm_state": heard, "soft_deleted_at": NOW if away else None}
-    world.write(sa.update(INSTANCES).where(mine).values(values), world.databases[CELL1])
+    if heard == states.ACTIVE:
+        map_what_is_in_use_as_put_away(world)
+    else:
+        map_what_is_put_away_as_in_use(world)
     assert world.found() == ["soft-deleted other than the mappings"]
     assert all(outcome.done for outcome in world.repair())
     assert world.found() == []
     found = the_mapping(world)
-    assert (found.put_away_at, found.turns) == (None, 8 if away else 7)
-    with world.api_db.read() as session:
-        assert [one.turns for _, one in mappings.list_unsynced(session)] == [8] * away
+    is_restored = found.operation_uuid is not None
+    assert (found.put_away_at, is_restored) == (None, heard == states.SOFT_DELETED)
+
+
+def test_what_is_put_away_while_it_is_repaired_stays_so(world):
+    map_what_is_in_use_as_put_away(world)
+    before = the_mapping(world)
+    assert all(outcome.done for outcome in world.repair())
+    with world.api_db.begin() as session:
+        mappings.soft_delete(session, world.servers[0])
+        assert not audits.use_again(session, before, is_away=False)
+    assert the_mapping(world).put_away_at is not None
 
 
 def test_what_is_put_away_and_unmapped_is_mapped_and_its_cell_restores_it(world):
     lose_the_mapping_of_what_is_put_away(world)
     world.repair()
     found = the_mapping(world)
-    assert (found.put_away_at, found.turns) == (None, 2)
+    assert found.put_away_at is None
+    assert found.operation_uuid is not None
 
 
 def test_servers_that_come_and_go_are_no_findings(world):

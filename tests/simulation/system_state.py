@@ -168,8 +168,8 @@ class Truth:
         if seen.mapping is None or len(seen.rows) != 1:
             return
         row, away = seen.rows[0][1], seen.mapping.put_away_at is not None
-        if seen.mapping.unheard or seen.mapping.turns != row.turns:
-            yield "was put away or restored, and its cell does not know"
+        if seen.mapping.operation_uuid is not None:
+            yield "was put away or restored, and its cell may not know"
         says = {away, row.vm_state == states.SOFT_DELETED, row.soft_deleted_at is not None}
         if len(says) > 1:
             yield "is put away, and is not"

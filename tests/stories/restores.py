@@ -200,10 +200,10 @@ def test_an_api_database_that_is_put_back_costs_nobody_a_server(site):
     site.audit()
     cloud.rig.start_daemon("api")
     wait_until(cloud.client.answers, "the API")
+    site.becomes(away, "ACTIVE")
     assert site.guests() == homes
     assert site.listed() == ["away", "back", "late", "new", "renamed"]
     assert cloud.show(gone) is None
-    site.becomes(away, "ACTIVE")
     assert {cloud.show(uuid)["status"] for uuid in (kept, late, new, back)} == {"ACTIVE"}
     assert cloud.show(kept)["locked"]
     site.put_away(away)

@@ -15,24 +15,28 @@ from roost.api.request import Answer, Call
 from roost.api.servers import locks, operations
 from roost.api.servers.server_action import action
 from roost.api.validation import is_uuid
-from roost.cells import Cell
 from roost.cells import cell as cells_cell
 from roost.db.api import instance_mappings
 from roost.db.api import soft_delete as mappings
-from roost.db.cell import soft_delete as rows
 from roost.db.engine import retried
 from roost.objects import InstanceMapping
 from roost.operations.kinds import RESTORE
 
 LOG = logging.getLogger(__name__)
 _RESTORE: Final = "restore"
+_TRIES: Final = 3  # to settle what other requests have noted
 
 
 class ServerSoftDelete:
-    """Soft-deletes servers; as an action it restores one."""
+    """Soft-deletes servers; as an action it restores one.
+
+    A soft delete or restore that the mapping notes already is settled before another one is noted.
+    """
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._dependencies = dependencies
+        self._database = dependencies.api_database
+        self._locator = ServerLocator(dependencies.api_database, dependencies.cells)
 
     def soft_delete(self, call: Call, uuid: str) -> bool:
         """Soft-delete a server; one that is soft-deleted stays so.
@@ -40,90 +44,72 @@ class ServerSoftDelete:
         :returns: False when it cannot be soft-deleted: it is a build request, in ERROR or on
             no host, or is being deleted already
         :raises roost.exception.NotFound: when there is none, or none for this caller
+        :raises roost.exception.Unavailable: when its restore does not reach its cell
         """
-        mapping = self._write(call, uuid)
-        if mapping is None:
-            return False
-        turn = mapping.turns
-        try:
-            cell = self._dependencies.cells.get(str(mapping.cell_uuid))
-            done = cells_cell.soft_delete(cell, call.context, uuid, turn=turn)
-        except exception.Unavailable as error:
-            LOG.warning(
-                "[instance: %s] soft delete waits until its cell can be reached: %s", uuid, error
-            )
-            return True
-        if done:
-            self._note_synced(uuid, turn)
-        return done
+        for _ in range(_TRIES):
+            mapping = self._write(call, uuid)
+            if mapping.cell_uuid is None or mapping.queued_for_delete:
+                return False
+            if mapping.put_away_at is not None:
+                return mapping.operation_uuid is None or self._settle_soon(call, mapping)
+            if mapping.operation_uuid is not None:
+                self._settle(call, mapping)
+        raise _contended(uuid)
 
     def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
         """Take the server's quota again, and restore it.
 
         :raises roost.exception.Conflict: when it is not soft-deleted
         :raises roost.exception.QuotaExceeded: when its project's quota does not suffice any more
+        :raises roost.exception.Unavailable: when its soft delete does not reach its cell
         """
-        instance, cell = server_ref.instance, server_ref.cell
-        uuid = str(instance.uuid)
-        turn = None if cell is None else _turn(cell, uuid)
-        if cell is None or turn is None or not self._take_back(uuid, turn):
-            raise _refused(server_ref)
-        try:
-            done = cells_cell.restore(cell, call.context, uuid, turn=turn + 1)
-        except exception.Unavailable as error:
-            LOG.warning(
-                "[instance: %s] restore waits until its cell can be reached: %s", uuid, error
-            )
-            return Answer()
-        if not done:
+        uuid = str(server_ref.instance.uuid)
+        if not self._settle_soon(call, self._take_back(call, uuid)):
             raise missing(uuid)  # force-deleted meanwhile
-        self._note_synced(uuid, turn + 1)
         return Answer()
 
     @retried
-    def _write(self, call: Call, uuid: str) -> InstanceMapping | None:
-        """Give its quota back, and return its mapping; None: it cannot be soft-deleted."""
-        with self._dependencies.api_database.begin() as session:
+    def _write(self, call: Call, uuid: str) -> InstanceMapping:
+        """Give its quota back, if it can be soft-deleted, and return its mapping."""
+        with self._database.begin() as session:
             mapping = instance_mappings.find(session, uuid)
             if mapping is None:
                 raise missing(uuid)
             call.may_touch(mapping.project_id, name=f"Instance {uuid}")
-            mappings.soft_delete(session, uuid)
-            found = instance_mappings.get(session, uuid)
-        return None if found.put_away_at is None or found.queued_for_delete else found
+            return mappings.soft_delete(session, uuid)
 
-    @retried
-    def _take_back(self, uuid: str, turn: int) -> bool:
-        """Take its quota again, if need be; return whether this generation was soft-deleted."""
-        with self._dependencies.api_database.begin() as session:
-            if mappings.take_back(
-                session, uuid, turn=turn, defaults=self._dependencies.options.quota
-            ):
-                return True
-            found = instance_mappings.find(session, uuid)
-            if found is None or found.queued_for_delete:
+    def _take_back(self, call: Call, uuid: str) -> InstanceMapping:
+        """Take its quota again, unless another request has done so; return its mapping."""
+        defaults = self._dependencies.options.quota
+        for _ in range(_TRIES):
+            mapping = self._database.query(instance_mappings.find, uuid)
+            operations.check(self._locator.find(call, uuid), RESTORE)
+            if mapping is None or mapping.queued_for_delete:
                 raise missing(uuid)
-            # another request has restored it, and the cell is still unsynced
-            return bool(found.put_away_at is None and found.turns == turn + 1)
+            mapping = self._database.write(mappings.restore, mapping, defaults=defaults)
+            if mapping.operation_uuid is not None:
+                if mapping.put_away_at is None:
+                    return mapping
+                self._settle(call, mapping)
+        raise _contended(uuid)
 
-    def _note_synced(self, uuid: str, turn: int) -> None:
-        self._dependencies.api_database.write(mappings.note_synced, uuid, turn=turn)
+    def _settle(self, call: Call, mapping: InstanceMapping) -> bool:
+        cell = self._dependencies.cells.get(str(mapping.cell_uuid))
+        return cells_cell.settle_soft_delete(cell, self._database, call.context, mapping)
+
+    def _settle_soon(self, call: Call, mapping: InstanceMapping) -> bool:
+        """Settle what a mapping notes; a super-conductor does, when the cell is unavailable."""
+        try:
+            return self._settle(call, mapping)
+        except exception.Unavailable as error:
+            uuid, why = mapping.instance_uuid, error.message
+            LOG.warning("[instance: %s] waits until its cell can be reached: %s", uuid, why)
+            return True
 
 
-def _turn(cell: Cell, uuid: str) -> int | None:
-    """Return a soft-deleted server's generation; None: it is not soft-deleted, or has a task.
-
-    :raises roost.exception.NotFound: when its row is deleted
-    """
-    synced = cell.database.query(rows.find, uuid)
-    if synced is None:
-        raise missing(uuid)
-    return synced.turn if synced.is_soft_deleted and synced.is_at_rest else None
-
-
-def _refused(server_ref: ServerRef) -> exception.Conflict:
-    found = server_ref.instance
-    return operations.refused(str(found.uuid), RESTORE, found.vm_state, found.task_state)
+def _contended(uuid: str) -> exception.Conflict:
+    why = "is being deleted or restored by another request; try again in a moment."
+    return exception.Conflict(f"Instance {uuid} {why}")
 
 
 class ServerDelete:

@@ -49,7 +49,7 @@ class SuperSweeper:
 
     def sweep(self) -> None:
         self.take_up_requests()
-        self.soft_deletes.sync_cells(but_not=self._unreadable())
+        self.soft_deletes.settle(but_not=self._unreadable())
         self.soft_deletes.reclaim()
         self.resizes.settle(but_not=self._unreadable())
         self.forget_tokens()

@@ -11,7 +11,7 @@ from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.spans import Which, within
 from roost.db.types import database_now
-from roost.objects import Instance
+from roost.objects import Instance, InstanceMapping
 
 _mappings = models.instance_mappings
 _requests = models.build_requests
@@ -20,15 +20,13 @@ _requests = models.build_requests
 class MappingRow(NamedTuple):
     """An instance's mapping; ``cell_uuid`` None: not scheduled to a cell yet.
 
-    ``put_away``: soft-deleted; ``unsynced``: its cell may not know that yet.
-    ``turns``: the generation, which counts soft-deletes and restores.
+    ``put_away``: soft-deleted; ``unsettled``: its cell may not have begun that, or the restore.
     """
 
     cell_uuid: str | None
     queued_for_delete: bool
     put_away: bool = False
-    unsynced: bool = False
-    turns: int = 0
+    unsettled: bool = False
 
 
 def count_mappings(session: Session) -> int:
@@ -39,16 +37,13 @@ def count_mappings(session: Session) -> int:
 def mappings(session: Session, which: Which) -> dict[str, MappingRow]:
     """Return mappings by instance."""
     c = _mappings.c
-    away = c.put_away_at.is_not(None)
+    away, unsettled = c.put_away_at.is_not(None), c.operation_uuid.is_not(None)
     rows = session.execute(
-        sa.select(
-            *(c.instance_uuid, c.cell_uuid, c.queued_for_delete, away, c.unheard, c.turns)
-        ).where(within(c.instance_uuid, which))
+        sa.select(c.instance_uuid, c.cell_uuid, c.queued_for_delete, away, unsettled).where(
+            within(c.instance_uuid, which)
+        )
     )
-    return {
-        uuid: MappingRow(cell, bool(queued), bool(put_away), bool(unsynced), turns)
-        for uuid, cell, queued, put_away, unsynced, turns in rows
-    }
+    return {uuid: MappingRow(cell, *map(bool, flags)) for uuid, cell, *flags in rows}
 
 
 def deleted(session: Session, which: Which) -> set[str]:
@@ -92,13 +87,10 @@ def forget_deleted(session: Session, instance_uuid: str, *, cell_uuid: str) -> b
     return _forget(session, instance_uuid, _mappings.c.cell_uuid == cell_uuid)
 
 
-def adopt(
-    session: Session, instance: Instance, *, cell_uuid: str, turns: int, is_away: bool
-) -> bool:
+def adopt(session: Session, instance: Instance, *, cell_uuid: str) -> bool:
     """Map an unmapped instance to its cell, as one in use; False: it is mapped by now.
 
-    :param turns: the generation that the cell has
-    :param is_away: whether it is soft-deleted there; the cell is to restore it then
+    If it is soft-deleted there, the cell is to restore it.
     """
     new = insert_once(
         session,
@@ -112,8 +104,7 @@ def adopt(
             "vcpus": instance.flavor.vcpus,
             "memory_mb": instance.flavor.memory_mb,
             "queued_for_delete": False,
-            "turns": turns + is_away,
-            "unheard": is_away,
+            "operation_uuid": str(uuids.uuid4()) if instance.is_soft_deleted else None,
             "created_at": instance.created_at or database_now(),
         },
     )
@@ -128,29 +119,24 @@ def adopt(
     return new
 
 
-def use_again(session: Session, instance_uuid: str, *, turns: int, is_away: bool) -> bool:
+def use_again(session: Session, mapping: InstanceMapping, *, is_away: bool) -> bool:
     """Have an instance in use whose mapping and cell differ about its soft delete.
 
     It counts against its project again.
 
-    :param turns: the generation that the cell has
-    :param is_away: whether it is soft-deleted there; the cell is to restore it then
+    :param mapping: as it was before ``is_away`` was read
+    :param is_away: whether it is soft-deleted in its cell; the cell is to restore it then
     :returns: False when they agree by now, or it is queued for delete
     """
-    c = _mappings.c
-    mine = sa.and_(c.instance_uuid == instance_uuid, c.queued_for_delete.is_(False))
-    row = session.execute(sa.select(_mappings).where(mine).with_for_update()).one_or_none()
-    if row is None:
+    settled = not mapping.queued_for_delete and mapping.operation_uuid is None
+    if not settled or is_away == (mapping.put_away_at is not None):
         return False
-    differs = not row.unheard and (row.put_away_at is not None) != is_away
-    if row.turns >= turns and not differs:
+    values = {"put_away_at": None, "operation_uuid": str(uuids.uuid4()) if is_away else None}
+    as_read = instance_mappings.as_read(mapping)
+    if session.execute(sa.update(_mappings).where(as_read).values(values)).rowcount != 1:
         return False
-    if row.put_away_at is not None:
-        mapping = instance_mappings.row_to_mapping(row)
+    if not is_away:
         quota.charge(session, **instance_mappings.charge(mapping))
-    later = max(row.turns, turns) + is_away
-    values = {"put_away_at": None, "turns": later, "unheard": is_away}
-    session.execute(sa.update(_mappings).where(mine).values(values))
     return True
 
 

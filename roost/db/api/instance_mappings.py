@@ -51,7 +51,7 @@ def find_deleted(session: Session, instance_uuid: str) -> InstanceMapping | None
         return None
     values = row._mapping  # noqa: SLF001 - SQLAlchemy's public name
     kept = {name: values[name] for name in _KEPT}
-    return InstanceMapping.of(**kept, queued_for_delete=True, vcpus=0, memory_mb=0, turns=0)
+    return InstanceMapping.of(**kept, queued_for_delete=True, vcpus=0, memory_mb=0)
 
 
 def list_older_than(
@@ -180,19 +180,24 @@ def place(session: Session, instance_uuid: str, cell_uuid: str) -> None:
     )
 
 
+def as_read(mapping: InstanceMapping) -> sa.ColumnElement[bool]:
+    """Return the condition that an instance was not deleted or restored since, in any way."""
+    names = ("instance_uuid", "queued_for_delete", "put_away_at", "operation_uuid")
+    return sa.and_(*[_mappings.c[name] == getattr(mapping, name) for name in names])
+
+
 def queue_for_delete(
-    session: Session, instance_uuid: str, *, turn: int | None = None
+    session: Session, instance_uuid: str, *conditions: sa.ColumnElement[bool]
 ) -> InstanceMapping | None:
     """Mark the instance as deleted by its user, once: it counts against no quota from here on.
 
-    :param turn: only if its mapping still has this generation
-    :returns: the mapping, or None when another call did it before
+    :param conditions: for its mapping, such as :func:`as_read`
+    :returns: the mapping, or None when another call did it before, or it is not so
     """
     c = _mappings.c
-    same = [] if turn is None else [c.turns == turn]
     changed = session.execute(
         sa.update(_mappings)
-        .where(c.instance_uuid == instance_uuid, c.queued_for_delete.is_(False), *same)
+        .where(c.instance_uuid == instance_uuid, c.queued_for_delete.is_(False), *conditions)
         .values(queued_for_delete=True)
     )
     if changed.rowcount != 1:
@@ -240,16 +245,10 @@ def forget(session: Session, instance_uuid: str) -> InstanceMapping | None:
     :returns: the mapping that was deleted, None when there was none
     """
     mapping = find(session, instance_uuid)
-    if mapping is not None:
-        build_requests.hold_spec(session, mapping.request_uuid)
-    gone = session.execute(
-        sa.delete(_mappings).where(
-            _mappings.c.instance_uuid == instance_uuid,
-            _mappings.c.queued_for_delete.is_(bool(mapping and mapping.queued_for_delete)),
-            _mappings.c.turns == (mapping.turns if mapping else 0),
-        )
-    )
-    if mapping is None or gone.rowcount != 1:
+    if mapping is None:
+        return None
+    build_requests.hold_spec(session, mapping.request_uuid)
+    if session.execute(sa.delete(_mappings).where(as_read(mapping))).rowcount != 1:
         return None
     build_requests.forget_spec(session, mapping.request_uuid)
     networks.release(session, instance_uuid)

@@ -68,15 +68,14 @@ instance_mappings = sa.Table(
     sa.Column("resize_uuid", Uuid),  # the migration that these are for; see resizes.py
     sa.Column("queued_for_delete", sa.Boolean, nullable=False, default=False),
     sa.Column("withdrawn", sa.Boolean, nullable=False, default=False, server_default="0"),
-    # soft-deleted since; turns: the generation; unheard: unsynced; see soft_delete.py
+    # soft-deleted since; and the soft delete or restore that its cell is to begin: soft_delete.py
     sa.Column("put_away_at", UtcDateTime),
-    sa.Column("turns", sa.Integer, nullable=False, default=0, server_default="0"),
-    sa.Column("unheard", sa.Boolean, nullable=False, default=False, server_default="0"),
+    sa.Column("operation_uuid", Uuid),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Index("instance_mappings_by_project", "project_id", "queued_for_delete"),
     sa.Index("instance_mappings_by_user", "project_id", "user_id"),
     sa.Index("instance_mappings_put_away", "put_away_at"),
-    sa.Index("instance_mappings_unheard", "unheard"),
+    sa.Index("instance_mappings_unsettled", "operation_uuid"),
     sa.Index("instance_mappings_resized", "resize_uuid"),
 )
 

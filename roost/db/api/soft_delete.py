@@ -1,12 +1,13 @@
 """Soft deletes at API level: servers that users have deleted, and can restore until reclaimed.
 
-A mapping has the wanted state, and in its generation (column ``turns``) the number of changes of
-it. The cell follows the latest generation, however late and often it is sent
-(``db/cell/soft_delete.py``); until it is known to have it, the mapping is unsynced (column
-``unheard``) and a super-conductor sends it again.
+A mapping has the wanted state, and in ``operation_uuid`` the soft delete or restore by which its
+cell is to follow. It is settled when the cell has begun it, or refused it for good, and no other
+one is noted before. So a message of an earlier one, however late, is of an operation that the cell
+has in its history, and changes nothing.
 """
 
 import datetime
+import uuid
 from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
@@ -21,83 +22,87 @@ _mappings = models.instance_mappings
 _c = _mappings.c
 
 
-def soft_delete(session: Session, instance_uuid: str) -> bool:
-    """Soft-delete an instance in a cell and release its quota, once; it stays in its groups.
+def soft_delete(session: Session, instance_uuid: str) -> InstanceMapping:
+    """Soft-delete an instance, once, and release its quota; it stays in its groups.
 
-    :returns: False when it is soft-deleted already, queued for delete, or in no cell
+    That changes nothing if it is in no cell, or queued for delete, or its restore is not settled.
+
+    :returns: its mapping
+    :raises roost.exception.NotFound: when there is none
     """
+    in_use = (_c.put_away_at.is_(None), _c.operation_uuid.is_(None))
     done = session.execute(
         sa.update(_mappings)
-        .where(_lives(instance_uuid), _c.cell_uuid.is_not(None), _c.put_away_at.is_(None))
-        .values(put_away_at=database_now(), turns=_c.turns + 1, unheard=True)
+        .where(_c.instance_uuid == instance_uuid, _c.queued_for_delete.is_(False))
+        .where(_c.cell_uuid.is_not(None), *in_use)
+        .values(put_away_at=database_now(), operation_uuid=str(uuid.uuid4()))
     )
-    if done.rowcount != 1:
-        return False
     mapping = instance_mappings.get(session, instance_uuid)
-    quota.give_back(session, **instance_mappings.charge(mapping))
-    return True
+    if done.rowcount == 1:
+        quota.give_back(session, **instance_mappings.charge(mapping))
+    return mapping
 
 
-def take_back(
-    session: Session, instance_uuid: str, *, turn: int, defaults: Mapping[str, int]
-) -> bool:
-    """Restore an instance that was soft-deleted in this generation, and take its quota again.
+def restore(
+    session: Session, mapping: InstanceMapping, *, defaults: Mapping[str, int]
+) -> InstanceMapping:
+    """Restore a soft-deleted instance, once, and take its quota again.
 
+    That changes nothing if its soft delete is not settled, it is queued for delete, or its mapping
+    has changed.
+
+    :param mapping: as it was before its cell was found to have it soft-deleted
     :param defaults: limits of resources for which its project has none of its own; -1: no limit
-    :returns: False when it is not soft-deleted, has another generation, or is queued for delete
+    :returns: the mapping now
     :raises roost.exception.QuotaExceeded: when the quota does not suffice; roll back then
+    :raises roost.exception.NotFound: when there is none
     """
-    away = sa.and_(_lives(instance_uuid), _c.turns == turn, _c.put_away_at.is_not(None))
-    row = session.execute(sa.select(_mappings).where(away).with_for_update()).one_or_none()
-    if row is None:
-        return False
-    mapping = instance_mappings.row_to_mapping(row)
-    asked = instance_mappings.charge(mapping)
-    quota.take(session, user_id=mapping.user_id, defaults=defaults, **asked)
-    back = {"put_away_at": None, "turns": turn + 1, "unheard": True}
-    session.execute(sa.update(_mappings).where(away).values(back))
-    return True
-
-
-def note_synced(session: Session, instance_uuid: str, *, turn: int) -> None:
-    """Mark the mapping as synced, if it still has this generation."""
-    session.execute(
-        sa.update(_mappings)
-        .where(_c.instance_uuid == instance_uuid, _c.turns == turn, _c.unheard.is_(True))
-        .values(unheard=False)
+    away = (_c.put_away_at.is_not(None), _c.operation_uuid.is_(None))
+    mapping_id = session.scalar(
+        sa.select(_c.id)
+        .where(instance_mappings.as_read(mapping), _c.queued_for_delete.is_(False), *away)
+        .with_for_update()
     )
+    if mapping_id is not None:
+        charge = instance_mappings.charge(mapping)
+        quota.take(session, user_id=mapping.user_id, defaults=defaults, **charge)
+        back = {"put_away_at": None, "operation_uuid": str(uuid.uuid4())}
+        session.execute(sa.update(_mappings).where(_c.id == mapping_id).values(back))
+    return instance_mappings.get(session, mapping.instance_uuid)
 
 
-def list_unsynced(
+def settle(session: Session, operation_uuid: str) -> None:
+    """Note that a cell has begun a soft delete or restore, or has refused it for good."""
+    noted = _c.operation_uuid == operation_uuid
+    session.execute(sa.update(_mappings).where(noted).values(operation_uuid=None))
+
+
+def list_unsettled(
     session: Session, *, marker: int = 0, limit: int = 1000, but_not_in: Collection[str] = ()
 ) -> list[tuple[int, InstanceMapping]]:
-    """Return (row id, mapping) of unsynced mappings.
+    """Return (row id, mapping) of instances whose cells may not have begun what is noted.
 
     :param but_not_in: cells whose instances are left out
     """
-    rows = session.execute(
-        sa.select(_mappings)
-        .where(_c.unheard.is_(True), _c.queued_for_delete.is_(False), _c.id > marker)
-        .where(_c.cell_uuid.not_in(but_not_in))
-        .order_by(_c.id)
-        .limit(limit)
-    )
-    return [(row.id, instance_mappings.row_to_mapping(row)) for row in rows]
+    theirs = (_c.operation_uuid.is_not(None), _c.cell_uuid.not_in(but_not_in))
+    return _page(session, *theirs, marker=marker, limit=limit)
 
 
 def list_due(
     session: Session, *, retained_for: datetime.timedelta, marker: int = 0, limit: int = 1000
 ) -> list[tuple[int, InstanceMapping]]:
-    """Return (row id, mapping) of instances soft-deleted at least that long ago."""
+    """Return (row id, mapping) of instances soft-deleted at least that long ago, and settled."""
+    old = _c.put_away_at <= clock.now(session) - retained_for
+    return _page(session, old, _c.operation_uuid.is_(None), marker=marker, limit=limit)
+
+
+def _page(
+    session: Session, *conditions: sa.ColumnElement[bool], marker: int, limit: int
+) -> list[tuple[int, InstanceMapping]]:
     rows = session.execute(
         sa.select(_mappings)
-        .where(_c.put_away_at <= clock.now(session) - retained_for, _c.queued_for_delete.is_(False))
-        .where(_c.id > marker)
+        .where(_c.queued_for_delete.is_(False), _c.id > marker, *conditions)
         .order_by(_c.id)
         .limit(limit)
     )
     return [(row.id, instance_mappings.row_to_mapping(row)) for row in rows]
-
-
-def _lives(instance_uuid: str) -> sa.ColumnElement[bool]:
-    return sa.and_(_c.instance_uuid == instance_uuid, _c.queued_for_delete.is_(False))

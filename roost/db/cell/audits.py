@@ -22,11 +22,10 @@ class LiveRow(NamedTuple):
     host: str | None
     vm_state: str
     task_state: str | None
-    turns: int
     other_host: str | None = None
 
 
-_SHOWN = (_c.uuid, _c.host, _c.vm_state, _c.task_state, _c.turns)
+_SHOWN = (_c.uuid, _c.host, _c.vm_state, _c.task_state)
 _OTHER = sa.func.nullif(
     sa.case((_moves.source_host == _c.host, _moves.dest_host), else_=_moves.source_host), _c.host
 )

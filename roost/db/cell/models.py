@@ -65,8 +65,6 @@ instances = sa.Table(
     sa.Column("updated_at", UtcDateTime),
     sa.Column("launched_at", UtcDateTime),
     sa.Column("soft_deleted_at", UtcDateTime),  # may be restored until reclaimed
-    # the generation of soft-deletes and restores: the latest that the API level has sent here
-    sa.Column("turns", sa.Integer, nullable=False, default=0, server_default="0"),
     sa.Column("deleted_at", UtcDateTime),
     sa.Index("instances_by_project", "project_id", "deleted_at", "created_at", "uuid"),
     sa.Index("instances_by_age", "deleted_at", "created_at", "uuid"),

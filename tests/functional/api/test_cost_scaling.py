@@ -167,8 +167,8 @@ def _put(world, uuid, state):
     """Have a server be in a state, as if it had come there by requests."""
     if state == states.SOFT_DELETED:
         with world.api_db.begin() as session:
-            mappings.soft_delete(session, uuid)
-        cell.soft_delete(world.parts.cells.get(CELL1), admin_context(), uuid, turn=1)
+            noted = mappings.soft_delete(session, uuid)
+        cell.settle_soft_delete(world.parts.cells.get(CELL1), world.api_db, admin_context(), noted)
     with world.databases[CELL1].begin() as session:
         of_it = sa.update(models.instances).where(models.instances.c.uuid == uuid)
         session.execute(of_it.values(vm_state=state, task_state=None, power_state=1))

@@ -1,10 +1,11 @@
 """Servers that users delete are put away, can be restored, and count against no quota meanwhile."""
 
 import pytest
+import sqlalchemy as sa
 
 from roost import exception, states
 from roost.api.dependencies import ApiOptions
-from roost.db.api import quota
+from roost.db.api import models, quota
 from roost.db.api import soft_delete as mappings
 from roost.db.cell import instances, operations
 from roost.objects.mapping import CELL0_UUID
@@ -64,6 +65,19 @@ def settle(world, uuid, vm_state):
     with world.databases[CELL1].begin() as session:
         instances.update(session, uuid, {"vm_state": vm_state, "task_state": None}, expected={})
         operations.preempt(session, uuid, "It has ended.")
+
+
+def unsettled(world):
+    """Return the servers whose cells may not have begun what is noted for them."""
+    with world.api_db.read() as session:
+        return [found.instance_uuid for _, found in mappings.list_unsettled(session)]
+
+
+def note_restore(world, uuid):
+    """Do what a restore does in the API's own database."""
+    defaults = {"instances": 1, "cores": 1, "ram": 512}
+    with world.api_db.begin() as session:
+        assert mappings.restore(session, world.mapping(uuid), defaults=defaults).operation_uuid
 
 
 def delete(world, uuid, token=ALICE):
@@ -193,8 +207,7 @@ def test_a_delete_while_the_cell_goes_away_is_remembered_as_putting_away(world, 
     assert (mapping.put_away_at is not None, mapping.queued_for_delete) == (True, False)
     assert world.usage() == NOTHING
     assert listed(world) == []
-    with world.api_db.read() as session:
-        assert [found.instance_uuid for _, found in mappings.list_unsynced(session)] == [uuid]
+    assert unsettled(world) == [uuid]
 
 
 def test_a_restore_counts_the_server_again_and_tells_its_host(world, put_away):
@@ -209,8 +222,7 @@ def test_a_restore_counts_the_server_again_and_tells_its_host(world, put_away):
     settle(world, uuid, states.ACTIVE)
     assert world.instance(uuid).soft_deleted_at is None
     assert (listed(world), show(world, uuid)["status"]) == ([uuid], "ACTIVE")
-    with world.api_db.read() as session:
-        assert mappings.list_unsynced(session) == []
+    assert unsettled(world) == []
 
 
 def test_what_was_restored_can_be_put_away_and_restored_again(world, put_away):
@@ -220,7 +232,8 @@ def test_what_was_restored_can_be_put_away_and_restored_again(world, put_away):
         settle(world, uuid, states.ACTIVE)
         assert (delete(world, uuid).status_code, world.usage()) == (204, NOTHING)
         settle(world, uuid, states.SOFT_DELETED)
-    assert world.mapping(uuid).turns == 5
+    made = [action.action for action in history(world, uuid)]
+    assert made == ["delete", "restore", "delete", "restore", "delete"]
 
 
 def test_a_server_may_be_put_away_while_it_is_restored(world, put_away):
@@ -282,11 +295,44 @@ def test_what_is_reclaimed_this_moment_cannot_be_restored(world, put_away):
 def test_a_restore_of_which_the_cell_did_not_hear_is_accepted_again(world, put_away):
     """Whoever served the first one died between the databases."""
     uuid = put_away()
-    with world.api_db.begin() as session:
-        defaults = {"instances": 1, "cores": 1, "ram": 512}
-        assert mappings.take_back(session, uuid, turn=1, defaults=defaults)
+    note_restore(world, uuid)
     assert act(world, uuid, RESTORE).status_code == 202
     assert (world.instance(uuid).task_state, world.usage()) == (states.RESTORING, ONE)
+
+
+def test_a_restore_of_which_the_cell_did_not_hear_is_begun_before_the_next_delete(world, put_away):
+    uuid = put_away()
+    note_restore(world, uuid)
+    assert delete(world, uuid).status_code == 204
+    assert runs(world) == [*told(uuid, states.RESTORING), *told(uuid, states.SOFT_DELETING)]
+    assert [action.action for action in history(world, uuid)] == ["delete", "restore", "delete"]
+    assert (world.usage(), unsettled(world)) == (NOTHING, [])
+
+
+def test_nothing_is_put_away_before_its_cell_can_hear_of_the_restore_before(world, put_away):
+    uuid = put_away()
+    note_restore(world, uuid)
+    take_away(world)
+    answer = delete(world, uuid)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert (world.mapping(uuid).put_away_at, world.usage()) == (None, ONE)
+    assert unsettled(world) == [uuid]
+
+
+def test_what_was_put_away_is_restored_though_nobody_noted_that_its_cell_had_heard(world, charged):
+    """Whoever served the delete died after the cell had begun it."""
+    uuid = charged()
+    with world.api_db.begin() as session:
+        noted = mappings.soft_delete(session, uuid)
+    assert delete(world, uuid).status_code == 204
+    settle(world, uuid, states.SOFT_DELETED)
+    with world.api_db.begin() as session:
+        table = models.instance_mappings
+        session.execute(sa.update(table).values(operation_uuid=noted.operation_uuid))
+    assert act(world, uuid, RESTORE).status_code == 202
+    assert (world.instance(uuid).task_state, world.usage()) == (states.RESTORING, ONE)
+    assert [action.action for action in history(world, uuid)] == ["restore", "delete"]
+    assert unsettled(world) == []
 
 
 def test_an_administrator_cannot_declare_what_is_put_away(world, put_away, charged):
@@ -307,11 +353,11 @@ def test_both_are_done_once_though_commits_go_unheard(world, charged, committed)
     stores = (world.api_db, *world.databases.values())
     with lost_answers(*stores, committed=committed):
         assert delete(world, uuid).status_code == 204
-    assert (world.usage(), world.mapping(uuid).turns) == (NOTHING, 1)
+    assert (world.usage(), unsettled(world)) == (NOTHING, [])
     settle(world, uuid, states.SOFT_DELETED)
     with lost_answers(*stores, committed=committed):
         assert act(world, uuid, RESTORE).status_code == 202
-    assert (world.usage(), world.mapping(uuid).turns) == (ONE, 2)
+    assert (world.usage(), unsettled(world)) == (ONE, [])
     assert [action.action for action in history(world, uuid)] == ["restore", "delete"]
 
 
@@ -328,9 +374,10 @@ class TestWithoutTheOption:
     def test_what_was_put_away_before_can_be_restored_or_deleted_for_good(self, world, charged):
         uuid = charged()
         with world.api_db.begin() as session:
-            mappings.soft_delete(session, uuid)
+            noted = mappings.soft_delete(session, uuid)
+            mappings.settle(session, noted.operation_uuid)
         with world.databases[CELL1].begin() as session:
-            session.exec_driver_sql("UPDATE instances SET turns = 1, vm_state = 'soft-delete'")
+            session.exec_driver_sql("UPDATE instances SET vm_state = 'soft-delete'")
         assert act(world, uuid, RESTORE).status_code == 202
         assert world.usage() == ONE
         assert delete(world, uuid).status_code == 204

@@ -62,7 +62,7 @@ def test_a_server_that_is_put_away_and_a_mapping_that_is_not_are_found(vm_state,
         healthy(instances=away(vm_state=vm_state), mappings={ONE: mapping(**said)})
     )
     assert [finding.kind for finding in found] == ["soft-deleted other than the mappings"]
-    for more in ({"unsynced": True}, {"queued": True}):
+    for more in ({"unsettled": True}, {"queued": True}):
         told = mapping(**said, **more)
         assert kinds(healthy(instances=away(vm_state=vm_state), mappings={ONE: told})) == []
 

@@ -1,4 +1,4 @@
-"""What is put away is reclaimed in time, once, and cells hear what they missed."""
+"""What is put away is reclaimed in time, once, and cells begin what they missed."""
 
 import datetime
 import functools
@@ -13,9 +13,9 @@ from roost.cells import cell as cells_cell
 from roost.conductor.super.soft_delete import SoftDeletes
 from roost.db.api import instance_mappings, models, quota
 from roost.db.api import soft_delete as mappings
-from roost.db.cell import instances, operations
+from roost.db.cell import actions, instances, operations
 from roost.db.cell import models as cell_models
-from tests.builders import CELL1
+from tests.builders import CELL1, a_context
 from tests.unit.conductor.test_boot import instance, mapping
 
 NO_LIMITS = {"instances": -1, "cores": -1, "ram": -1}
@@ -43,7 +43,7 @@ def running(world):
 def put_away(world, uuid, *, ago=0):
     """Do what the API does in its own database."""
     with world.api_db.begin() as session:
-        assert mappings.soft_delete(session, uuid)
+        assert mappings.soft_delete(session, uuid).operation_uuid
         table = models.instance_mappings
         at = instance_mappings.get(session, uuid).put_away_at - datetime.timedelta(seconds=ago)
         mine = table.c.instance_uuid == uuid
@@ -51,15 +51,24 @@ def put_away(world, uuid, *, ago=0):
 
 
 def take_back(world, uuid):
-    turn = mapping(world, uuid).turns
+    as_read = mapping(world, uuid)
     with world.api_db.begin() as session:
-        return mappings.take_back(session, uuid, turn=turn, defaults=NO_LIMITS)
+        return mappings.restore(session, as_read, defaults=NO_LIMITS).put_away_at is None
 
 
-def settle(world, uuid, vm_state=states.SOFT_DELETED):
+def end(world, uuid, vm_state=states.SOFT_DELETED):
+    """Let what is under way be over, and the row say so."""
     with world.cell1.begin() as session:
-        instances.update(session, uuid, {"vm_state": vm_state, "task_state": None}, expected={})
+        row = sa.update(cell_models.instances).where(cell_models.instances.c.uuid == uuid)
+        session.execute(row.values(vm_state=vm_state, task_state=None))
         operations.preempt(session, uuid, "it has ended")
+
+
+def put_away_for(world, uuid, *, ago):
+    """Let a server have been put away, by its host too."""
+    put_away(world, uuid, ago=ago)
+    sweeper(world, 0).settle(but_not=[])
+    end(world, uuid)
 
 
 def task(world, uuid):
@@ -72,9 +81,9 @@ def usage(world):
         return quota.usage(session, "project")
 
 
-def unheard(world):
+def unsettled(world):
     with world.api_db.read() as session:
-        return [found.instance_uuid for _, found in mappings.list_unsynced(session)]
+        return [found.instance_uuid for _, found in mappings.list_unsettled(session)]
 
 
 def sweeper(world, retained_for):
@@ -84,14 +93,14 @@ def sweeper(world, retained_for):
 def test_a_cell_that_was_away_hears_of_it_later(world, running):
     uuid = running()
     put_away(world, uuid)
-    assert unheard(world) == [uuid]
+    assert unsettled(world) == [uuid]
     world.sweeper.sweep()
     assert task(world, uuid) == (states.ACTIVE, states.SOFT_DELETING)
     ((host, method, told),) = world.casts()
     operation = told["operation"]
     assert (host, method, operation.instance_uuid) == ("h1", "run", uuid)
     assert operation.kind == "soft_delete"
-    assert unheard(world) == []
+    assert unsettled(world) == []
     world.sweeper.sweep()
     assert len(world.casts()) == 1
 
@@ -100,11 +109,11 @@ def test_a_cell_hears_of_a_restore_later(world, running):
     uuid = running()
     put_away(world, uuid)
     world.sweeper.sweep()
-    settle(world, uuid)
+    end(world, uuid)
     assert take_back(world, uuid)
     world.sweeper.sweep()
     assert task(world, uuid) == (states.SOFT_DELETED, states.RESTORING)
-    assert unheard(world) == []
+    assert unsettled(world) == []
     assert usage(world)["instances"] == 1
 
 
@@ -127,28 +136,52 @@ def test_a_cell_that_is_away_keeps_others_waiting_for_nothing(world, running, mo
 
     with monkeypatch.context() as context:
         context.setattr(world.cells.get(CELL1).database, "begin", away)
-        sweeper(world, 0).sync_cells(but_not=[])
-    assert sorted(unheard(world)) == sorted([one, two])
-    sweeper(world, 0).sync_cells(but_not=[CELL1])
-    assert sorted(unheard(world)) == sorted([one, two])
-    sweeper(world, 0).sync_cells(but_not=[])
-    assert unheard(world) == []
+        sweeper(world, 0).settle(but_not=[])
+    assert sorted(unsettled(world)) == sorted([one, two])
+    sweeper(world, 0).settle(but_not=[CELL1])
+    assert sorted(unsettled(world)) == sorted([one, two])
+    sweeper(world, 0).settle(but_not=[])
+    assert unsettled(world) == []
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations((1, 2, 3))))
-def test_turns_may_come_in_any_order_and_twice_the_latest_counts(world, running, order):
-    """Put away, restored, put away: and the row ends as the last one says."""
-    uuid, cell = running(vm_state=states.SOFT_DELETED), world.cells.get(CELL1)
-    tell = {1: cells_cell.soft_delete, 2: cells_cell.restore, 3: cells_cell.soft_delete}
-    for turn in (*order, *order):
-        tell[turn](cell, world.context, uuid, turn=turn)
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_a_message_of_an_earlier_request_changes_nothing_however_late(world, running, order):
+    """It is put away, restored and put away; then all three come again."""
+    uuid, cell, noted = running(), world.cells.get(CELL1), []
+
+    def come(found):
+        return cells_cell.settle_soft_delete(cell, world.api_db, a_context(), found)
+
+    for ask in (put_away, take_back, put_away):
+        ask(world, uuid)
+        noted.append(mapping(world, uuid))
+        assert come(noted[-1])
+        if len(noted) == 1:
+            end(world, uuid)
+    assert all(come(noted[number]) for number in order)
     assert task(world, uuid) == (states.SOFT_DELETED, states.SOFT_DELETING)
+    with world.cell1.read() as session:
+        done = [action.action for action in actions.list_actions(session, uuid)]
+    assert done[:3] == ["delete", "restore", "delete"]
+    assert done.count("delete") == 2
+    assert unsettled(world) == []
+
+
+def test_a_restore_that_a_cell_refuses_is_noted_no_more(world, running):
+    uuid = running()
+    put_away_for(world, uuid, ago=0)
+    end(world, uuid, states.ACTIVE)
+    assert take_back(world, uuid)
+    world.sweeper.sweep()
+    assert unsettled(world) == []
+    assert task(world, uuid) == (states.ACTIVE, None)
+    assert usage(world)["instances"] == 1
 
 
 def test_what_is_put_away_long_enough_is_deleted_as_any_other(world, running):
     old, new = running(), running()
-    put_away(world, old, ago=HOUR + 1)
-    put_away(world, new)
+    put_away_for(world, old, ago=HOUR + 1)
+    put_away_for(world, new, ago=0)
     sweeper(world, HOUR).reclaim()
     assert mapping(world, old).queued_for_delete
     assert not mapping(world, new).queued_for_delete
@@ -158,34 +191,52 @@ def test_what_is_put_away_long_enough_is_deleted_as_any_other(world, running):
     assert usage(world) == NOTHING
 
 
-def test_those_that_must_wait_do_not_keep_others_from_being_deleted(world, running, monkeypatch):
-    waits, other = running(), running()
-    for uuid in (waits, other):
-        put_away(world, uuid, ago=HOUR + 1)
-    with world.cell1.begin() as session:  # its mapping is an old copy, by this
-        rows = cell_models.instances
-        session.execute(sa.update(rows).where(rows.c.uuid == waits).values(turns=9))
+@pytest.mark.parametrize("state", [states.ACTIVE, states.DELETED])
+def test_what_its_cell_does_not_have_as_put_away_is_not_reclaimed(
+    world, running, monkeypatch, state
+):
+    """One of both databases is an old copy. Others are reclaimed all the same."""
+    kept, other = running(), running()
+    for uuid in (kept, other):
+        put_away_for(world, uuid, ago=HOUR + 1)
+    if state == states.DELETED:
+        with world.cell1.begin() as session:
+            instances.mark_deleted(session, kept)
+    else:
+        end(world, kept, state)
     monkeypatch.setattr(mappings, "list_due", functools.partial(mappings.list_due, limit=1))
     sweeper(world, HOUR).reclaim()
-    assert not mapping(world, waits).queued_for_delete
+    assert not mapping(world, kept).queued_for_delete
     assert mapping(world, other).queued_for_delete
 
 
-def test_who_restores_first_wins(world, running):
+def test_nothing_is_reclaimed_before_its_cell_has_begun_to_put_it_away(world, running):
     uuid = running()
     put_away(world, uuid, ago=HOUR + 1)
+    sweeper(world, HOUR).reclaim()
+    assert not mapping(world, uuid).queued_for_delete
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["restored", "put-away-again"])
+def test_who_restores_first_wins(world, running, again):
+    uuid = running()
+    put_away_for(world, uuid, ago=HOUR + 1)
     with world.api_db.read() as session:
         ((_, due),) = mappings.list_due(session, retained_for=datetime.timedelta(seconds=HOUR))
     assert take_back(world, uuid)
+    if again:
+        sweeper(world, 0).settle(but_not=[])
+        put_away_for(world, uuid, ago=0)
     with world.api_db.begin() as session:
-        assert instance_mappings.queue_for_delete(session, uuid, turn=due.turns) is None
+        as_read = instance_mappings.as_read(due)
+        assert instance_mappings.queue_for_delete(session, uuid, as_read) is None
     assert not mapping(world, uuid).queued_for_delete
-    assert usage(world)["instances"] == 1
+    assert usage(world)["instances"] == (not again)
 
 
 def test_who_reclaims_first_wins(world, running):
     uuid = running()
-    put_away(world, uuid, ago=HOUR + 1)
+    put_away_for(world, uuid, ago=HOUR + 1)
     sweeper(world, HOUR).reclaim()
     assert not take_back(world, uuid)
     assert usage(world) == NOTHING
@@ -194,7 +245,7 @@ def test_who_reclaims_first_wins(world, running):
 def test_any_number_of_super_conductors_reclaim_each_server_once(world, running):
     uuids = [running() for _ in range(5)]
     for uuid in uuids:
-        put_away(world, uuid, ago=HOUR + 1)
+        put_away_for(world, uuid, ago=HOUR + 1)
     threads = [threading.Thread(target=sweeper(world, HOUR).reclaim) for _ in range(4)]
     for thread in threads:
         thread.start()

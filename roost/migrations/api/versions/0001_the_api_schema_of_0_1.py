@@ -158,8 +158,7 @@ def upgrade() -> None:
         sa.Column("queued_for_delete", sa.Boolean(), nullable=False),
         sa.Column("withdrawn", sa.Boolean(), server_default="0", nullable=False),
         sa.Column("put_away_at", TIME, nullable=True),
-        sa.Column("turns", sa.Integer(), server_default="0", nullable=False),
-        sa.Column("unheard", sa.Boolean(), server_default="0", nullable=False),
+        sa.Column("operation_uuid", UUID, nullable=True),
         sa.Column("created_at", TIME, nullable=False),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("instance_uuid", name="instance_mappings_instance_uuid_key"),
@@ -178,7 +177,9 @@ def upgrade() -> None:
         "instance_mappings_put_away", "instance_mappings", ["put_away_at"], unique=False
     )
     op.create_index("instance_mappings_resized", "instance_mappings", ["resize_uuid"], unique=False)
-    op.create_index("instance_mappings_unheard", "instance_mappings", ["unheard"], unique=False)
+    op.create_index(
+        "instance_mappings_unsettled", "instance_mappings", ["operation_uuid"], unique=False
+    )
     op.create_index(
         "ix_instance_mappings_cell_uuid", "instance_mappings", ["cell_uuid"], unique=False
     )

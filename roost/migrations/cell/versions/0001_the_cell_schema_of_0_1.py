@@ -148,7 +148,6 @@ def upgrade() -> None:
         sa.Column("updated_at", TIME, nullable=True),
         sa.Column("launched_at", TIME, nullable=True),
         sa.Column("soft_deleted_at", TIME, nullable=True),
-        sa.Column("turns", sa.Integer(), server_default="0", nullable=False),
         sa.Column("deleted_at", TIME, nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("uuid", name="instances_uuid_key"),
