@@ -73,6 +73,11 @@ class State(NamedTuple):
 WAITING: Final = State(BUILDING, SCHEDULING)
 
 
+def is_soft_deleted(vm_state: str, task_state: str | None) -> bool:
+    """Return whether a server is soft-deleted, or about to be."""
+    return (vm_state == SOFT_DELETED and task_state != RESTORING) or task_state == SOFT_DELETING
+
+
 def as_found(power_state: int, *, rescued: bool) -> str | None:
     """Return the vm state for a power state of the guest; None: unknown."""
     found = AS_FOUND.get(power_state)

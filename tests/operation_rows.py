@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from roost.conductor.cell.operations.reports import StepReport
 from roost.db import wire
-from roost.db.cell import actions, models
+from roost.db.cell import actions, deletion, models
 from roost.db.types import utcnow
 from roost.objects import InstanceAction, OperationParams
 from roost.operations.advance import Outcome
@@ -28,9 +28,28 @@ def put_under(session, instance, *, image=None, request_id="req-1", **values):
         "created_at": utcnow(),
     } | values
     session.execute(sa.insert(models.operations).values(**row))
-    action = InstanceAction(
-        instance_uuid=instance.uuid,
-        action=kind.action,
+    actions.start(
+        session, _record(instance.uuid, kind.action, request_id), operation_uuid=row["uuid"]
+    )
+    return row["uuid"]
+
+
+def begin_delete(database, instance_uuid):
+    """Begin to delete a server, as its user asks for it; return the operation on its host."""
+    record = _record(instance_uuid, "delete", "req-delete")
+    with database.begin() as session:
+        return deletion.begin(session, record, uuid=a_uuid())[0]
+
+
+def a_report(found, **more):
+    """Return a host's report of a guest after a step, which failed if there is a reason."""
+    return StepReport(found, Outcome.DONE if found.reason is None else Outcome.FAILED, **more)
+
+
+def _record(instance_uuid, action, request_id):
+    return InstanceAction(
+        instance_uuid=instance_uuid,
+        action=action,
         request_id=request_id,
         user_id="user",
         project_id="project",
@@ -39,10 +58,3 @@ def put_under(session, instance, *, image=None, request_id="req-1", **values):
         message=None,
         events=[],
     )
-    actions.start(session, action, operation_uuid=row["uuid"])
-    return row["uuid"]
-
-
-def a_report(found, **more):
-    """Return a host's report of a guest after a step, which failed if there is a reason."""
-    return StepReport(found, Outcome.DONE if found.reason is None else Outcome.FAILED, **more)

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from roost import exception
+from roost import exception, states
 from roost.audit import repairs
 from roost.audit.repairs import Repair
 from roost.cells import Cells
@@ -209,13 +209,10 @@ class RepairExecutor:
         mapping = self._api_database.query(instance_mappings.find, repair.subject)
         database = self._cells.get(str(repair.cell_uuid)).database
         instance = database.query(instances.find, repair.subject)
-        done = (
-            mapping is not None
-            and instance is not None
-            and self._api_database.write(
-                api_level.use_again, mapping, is_away=instance.is_soft_deleted
-            )
-        )
+        done = False
+        if mapping is not None and instance is not None:
+            is_away = states.is_soft_deleted(instance.vm_state, instance.task_state)
+            done = self._api_database.write(api_level.use_again, mapping, is_away=is_away)
         return _swapped(repair, "in use again", done=done)
 
     def _remap(self, repair: Repair) -> RepairOutcome:

@@ -7,26 +7,26 @@ import contextlib
 import dataclasses
 import functools
 import logging
+import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
 import oslo_messaging as messaging
 
-from roost import exception, states
+from roost import exception
 from roost.cells.host_breakers import HostBreakers
 from roost.circuit_breaker import CircuitBreaker
 from roost.context import RequestContext
 from roost.db import guarded
 from roost.db.api import aggregates, cells
 from roost.db.api import soft_delete as mappings
-from roost.db.cell import actions, instances, migrations, operations, purge, services
+from roost.db.cell import deletion, instances, operations, services
 from roost.db.engine import Database, retried
 from roost.db.guarded import GuardedDatabase
 from roost.db.types import utcnow
 from roost.objects import Aggregate, CellMapping, InstanceAction, InstanceMapping, Operation
-from roost.objects.migration import CONFIRMED, FAILED
-from roost.operations.kinds import RESTORE, SOFT_DELETE
+from roost.operations.kinds import DELETE, RESTORE, SOFT_DELETE
 from roost.rpc.compute import Compute
 
 
@@ -225,58 +225,21 @@ class Cell:
 
         :returns: False when it was deleted already
         """
+        record, operation_uuid = _record(context, instance_uuid, DELETE.action), str(uuid.uuid4())
+        begin = functools.partial(deletion.begin, record=record, uuid=operation_uuid)
         try:
-            hosts = self._mark_ending(context, instance_uuid)
+            found = self.database.write(begin)
         except exception.NotFound:  # another request may delete it at any moment
             return False
-        for host in hosts:
-            self._cast_delete(context, host, instance_uuid)
+        for operation in found:
+            send(self, context, operation)
         return True
-
-    @retried
-    def _mark_ending(self, context: RequestContext, instance_uuid: str) -> list[str]:
-        """Record that an instance is being deleted; return its hosts, none: its row is deleted.
-
-        One that moves has two. The migration of one that waits for its user counts as confirmed.
-        """
-        hosts = []
-        with self.database.begin() as session:
-            instance = instances.get(session, instance_uuid)
-            if instance.host is not None:
-                ending = {"task_state": states.DELETING}
-                instances.update(session, instance_uuid, ending, expected={})
-                operations.preempt(session, instance_uuid, "The server is being deleted.")
-                stays = instance.vm_state == states.RESIZED
-                stays = stays and instance.task_state != states.RESIZE_REVERTING
-                other = migrations.end(
-                    session,
-                    instance_uuid,
-                    status=CONFIRMED if stays else FAILED,
-                    stays_on=instance.host,
-                )
-                hosts = [str(instance.host), *([other] if other is not None else [])]
-            actions.start(session, _record(context, instance_uuid, actions.DELETE))
-            if instance.host is None:
-                purge.delete_with_record(session, instance_uuid, [])
-        return hosts
 
     def close(self) -> None:
         self._rows.close()
         self.database.close()
         if self._bus is not None:
             self._bus.close()
-
-    def _cast_delete(self, context: RequestContext, host: str, instance_uuid: str) -> None:
-        """Cast to the host; the sweeper sends a lost message again, by the row."""
-        try:
-            self.compute.on(host).terminate_instance(context, instance_uuid=instance_uuid)
-        except exception.Unavailable as error:
-            LOG.warning(
-                "[instance: %s] cast of the delete to host %s failed, the sweeper resends it: %s",
-                instance_uuid,
-                host,
-                error,
-            )
 
 
 def settle_soft_delete(

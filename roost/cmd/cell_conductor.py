@@ -15,13 +15,13 @@ from roost.cmd._daemon import Daemon, Periodic, RpcServer
 from roost.cmd._waiting import StartupCheck
 from roost.conductor.cell import sweeper as cell_sweeper
 from roost.conductor.cell.builds import BuildProgress
-from roost.conductor.cell.delete import NONE, Deletion, ExternalPorts
 from roost.conductor.cell.guest_reports import GuestReports
 from roost.conductor.cell.interfaces import Interfaces
 from roost.conductor.cell.liveness import HostTimeouts, LivenessReporter
 from roost.conductor.cell.manager import CellConductorManager
 from roost.conductor.cell.operations.claims import MoveClaims
 from roost.conductor.cell.operations.confirmations import Confirmations
+from roost.conductor.cell.operations.delete import NONE, Deletion, ExternalPorts
 from roost.conductor.cell.operations.moves import ServerMoves
 from roost.conductor.cell.operations.outcomes import OperationOutcomes
 from roost.conductor.cell.report_parts import ReportParts
@@ -58,16 +58,15 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     notifications = ServerNotifications(database, notifier)
     claims = MoveClaims(database, scheduler, conf.conductor.max_attempts)
     moves = ServerMoves(database, claims, seconds=conf.conductor.task_lease_seconds / 2)
-    outcomes = OperationOutcomes(conf.host, database, moves, compute, notifications)
-    deletion = Deletion(conf.host, database, scheduler, compute, notifications, outside_ports)
     filterings = HostSecurityGroups(
         database, compute, filters=conf.network.driver in security_groups.DRIVERS
     )
+    deletion = Deletion(database, scheduler, filterings, outside_ports)
+    outcomes = OperationOutcomes(conf.host, database, moves, deletion, compute, notifications)
     manager = _manager(
         conf,
         database,
         rescheduling,
-        deletion=deletion,
         outcomes=outcomes,
         guests=GuestReports(database, notifier),
         filterings=filterings,
@@ -81,7 +80,6 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     sweeper = CellSweeper(
         database,
         cell_sweeper.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
-        cell_sweeper.Deletes(deletion, compute, filterings),
         cell_sweeper.Operations(outcomes),
         Confirmations(database, outcomes, conf.compute.resize_confirm_window),
         surely_down=liveness_reporter.surely_down,
@@ -146,7 +144,6 @@ def _manager(
     database: Database,
     rescheduling: Rescheduling,
     *,
-    deletion: Deletion,
     outcomes: OperationOutcomes,
     guests: GuestReports,
     filterings: HostSecurityGroups,
@@ -157,7 +154,6 @@ def _manager(
         database,
         progress=BuildProgress(host=conf.host, database=database, networks=known),
         rescheduling=rescheduling,
-        deletion=deletion,
         outcomes=outcomes,
         guests=guests,
         interfaces=Interfaces(database, known),

@@ -87,10 +87,10 @@ def _ignore(*, gone: bool) -> None:
 class Lease:
     """The right of this host to do one task for one instance, and its end.
 
-    :param tasks: task states of the instance's row in which the work is this host's
+    :param tasks: of a build: task states of the instance's row in which it is this host's
     :param attempt: the attempt of a build, whose lease begins with ``begin_build``; None: not a
         build, and the lease begins with its first renewal at the latest
-    :param operation_uuid: the operation; None: a build or a delete
+    :param operation_uuid: the operation; None: a build
     :param on_loss: called by other threads, perhaps several times, when the work must end;
         ``gone``: the cell has ended the work or given it to another host; otherwise the lease is
         about to end
@@ -98,7 +98,7 @@ class Lease:
 
     keeper: "LeaseKeeper"
     instance_uuid: str
-    tasks: Sequence[str]
+    tasks: Sequence[str] = ()
     attempt: int | None = None
     operation_uuid: str | None = None
     on_loss: Callable[..., None] = _ignore
@@ -215,17 +215,17 @@ class LeaseKeeper:
     def _ask(self, leases: Sequence[Lease], *, nothing_else: bool) -> set[Lease]:
         """Renew, and return the leases that the cell did not renew."""
         operations = [each for each in leases if each.operation_uuid is not None]
-        others = [each for each in leases if each.operation_uuid is None]
+        builds = [each for each in leases if each.operation_uuid is None]
         answer = self._conductor.renew_leases(
             admin_context(),
             host=self._host,
-            tasks=[[each.instance_uuid, each.attempt, list(each.tasks)] for each in others],
+            builds=[[each.instance_uuid, each.attempt, list(each.tasks)] for each in builds],
             operations=sorted({str(each.operation_uuid) for each in operations}),
             nothing_else=nothing_else,
         )
         self._seconds = answer["seconds"]
         over = {each for each in operations if each.operation_uuid in answer["lost_operations"]}
-        return over | {others[at] for at in answer["lost"]}
+        return over | {builds[at] for at in answer["lost"]}
 
     def _end(self, lease: Lease) -> None:
         if not lease.lost:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Hashable
 from typing import Any, Final, Protocol
 
-from roost import states
 from roost.compute import build, external_events
 from roost.compute.external_events import NetworkHealer
 from roost.compute.host import Host
@@ -270,27 +269,6 @@ class ComputeManager:
     ) -> None:
         self._builds.put(build.Build(self._host, context, instance, selection))
 
-    def terminate_instance(self, context: RequestContext, *, instance_uuid: str) -> None:
-        self._tasks.put(
-            instance_uuid,
-            lambda: self._terminate(context, instance_uuid),
-            executor=self._executors.ends,
-            key="terminate",
-            lease=Lease(self._host.leases, instance_uuid, (states.DELETING,)),
-            ahead=True,  # other work would do nothing for a server that is being deleted
-        )
-
-    def _terminate(self, context: RequestContext, instance_uuid: str) -> None:
-        if not delete.is_due(self._host, context=context, instance_uuid=instance_uuid):
-            LOG.warning(
-                "[instance: %s] delete ignored: it is not being deleted on this host", instance_uuid
-            )
-            return
-        self._host.tracker.ending(instance_uuid)
-        self._builds.cancel(instance_uuid)
-        with self._locks.hold(instance_uuid):
-            delete.terminate(self._host, context=context, instance_uuid=instance_uuid)
-
     def run(
         self, context: RequestContext, *, operation: Operation, password: str | None = None
     ) -> None:
@@ -300,7 +278,7 @@ class ComputeManager:
             key = ("refuse", operation.uuid)
             self._tasks.put(uuid, refuse, executor=self._executors.ends, key=key)
             return
-        lease = Lease(self._host.leases, uuid, kind.tasks, operation_uuid=operation.uuid)
+        lease = Lease(self._host.leases, uuid, operation_uuid=operation.uuid)
         work = HostOperation(
             host=self._host,
             context=context,
@@ -311,14 +289,25 @@ class ComputeManager:
             password=password,
         )
 
-        def do() -> None:
-            with self._locks.hold(uuid):
-                if not runner.run(work):
-                    snapshot.forget(work)
-
+        do = functools.partial(self._delete if kind.deletes else self._carry_out, work)
         once = (operation.uuid, operation.step, password is not None)
         executor = self._executors.of(kind, operation.step)
-        self._tasks.put(uuid, do, executor=executor, key=once, lease=lease)
+        # other work would do nothing for a server that is being deleted
+        self._tasks.put(uuid, do, executor=executor, key=once, lease=lease, ahead=kind.deletes)
+
+    def _carry_out(self, work: HostOperation) -> None:
+        with self._locks.hold(work.uuid):
+            if not runner.run(work):
+                snapshot.forget(work)
+
+    def _delete(self, work: HostOperation) -> None:
+        if work.take_up():
+            self._builds.cancel(work.uuid)  # it has the lock
+            with self._locks.hold(work.uuid):
+                runner.run(work, is_begun=True)
+        elif delete.has_left(work):
+            with self._locks.hold(work.uuid):
+                delete.clear(work)
 
     def external_instance_events(
         self, context: RequestContext, *, events: list[ExternalEvent]

@@ -184,6 +184,8 @@ class Executors:
         """Return the executor for a step of an operation."""
         if kind.step(step).copies:
             return self.copies
+        if kind.deletes:
+            return self.ends
         if kind.lock == DEVICE:
             return self.devices
         return self.images if kind.uses_images else self.power

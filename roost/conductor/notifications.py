@@ -60,10 +60,6 @@ class ServerNotifications:
         """Notify that the build of a server has ended well."""
         self._send(context, instance_uuid, _BUILT)
 
-    def deleted(self, context: RequestContext, instance_uuid: str) -> None:
-        """Notify that a server is deleted."""
-        self._send(context, instance_uuid, _DELETED)
-
     def _of_operation(
         self,
         context: RequestContext,

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from oslo_versionedobjects import fields
 
-from roost import states
 from roost.objects import base
 from roost.objects.explanation import FilterVerdict, plain
 from roost.objects.flavor import Flavor, ImageMeta
@@ -78,12 +77,6 @@ class Instance(base.RoostObject):
         "deleted_at": base.DateTimeField(nullable=True),
         "fault": fields.ObjectField("InstanceFault", nullable=True),
     }
-
-    @property
-    def is_soft_deleted(self) -> bool:
-        """Whether it is soft-deleted, or about to be."""
-        away = self.vm_state == states.SOFT_DELETED and self.task_state != states.RESTORING
-        return away or self.task_state == states.SOFT_DELETING
 
 
 def guest_name(instance: Instance) -> str:

@@ -83,8 +83,8 @@ def after(kind: Kind, name: str, outcome: Outcome, *, has_guest: bool = True) ->
         return End(kind.lost)
     if outcome is Outcome.DONE:
         return _following(kind, name, has_guest=has_guest)
-    if kind.repeated_until_done:  # without a guest nothing is left to do
-        return Stay.REPEAT if has_guest else End(kind.done)
+    if kind.repeated_until_done:  # a delete has more to remove than the guest
+        return Stay.REPEAT if has_guest or kind.deletes else End(kind.done)
     if kind.step(name).at == HOST:
         is_lost = kind.failed.needs_guest and not has_guest
         return End(IN_ERROR if outcome is Outcome.SPOILT or is_lost else kind.failed)
@@ -108,6 +108,8 @@ def overdue(kind: Kind, name: str, *, tries: int, host: str, is_host: HostState)
             return _REPEAT
         why = f"{who} did not do it: it was sent there {kind.tries + 1} times."
     else:
+        if kind.repeated_until_done:
+            return Overdue(End(kind.lost), skips=True)
         why = f"{who} went down during the action: {kind.action}."
     if (given_up := _giving_up(kind, step)) is not None:
         return Overdue(given_up, why)

@@ -2,8 +2,8 @@
 
 A new kind needs its row here, a function on the host for each step, with its row in ``WORK``
 (``power.py`` and others in ``compute/operations/``), and an action of the API
-(``api/servers/actions.py``); CONTRIBUTING.rst lists the files. Builds and deletes are not among
-them yet: they have flows and sweeps of their own.
+(``api/servers/actions.py``); CONTRIBUTING.rst lists the files. Builds are not among
+them yet: they have a flow and a sweep of their own.
 
 Each step of an operation is the work of one host, which reports its end to a cell-conductor. What
 follows then is in ``advance.py``. An operation on the host of the server has one step.
@@ -29,6 +29,8 @@ from roost.operations.steps import (
 )
 from roost.states import (
     ACTIVE,
+    BUILDING,
+    DELETED,
     ERROR,
     PAUSED,
     RESCUED,
@@ -104,6 +106,11 @@ class Kind:
     def is_move(self) -> bool:
         """Whether it is about two places of the server: then it has a migration."""
         return self.done.migration is not None
+
+    @property
+    def deletes(self) -> bool:
+        """Whether the server is deleted at the end."""
+        return self.done.vm_state == DELETED
 
     def step(self, name: str) -> OperationStep:
         """Return the step of a name, or the one that undoes another, or asks for its outcome.
@@ -290,6 +297,17 @@ TRIGGER_CRASH_DUMP: Final = _alone(
     " again.",
     since="1.4",
 )
+# Its guest has ended with its server; what is left of it is removed until nothing is.
+DELETE: Final = _alone(
+    "delete",
+    tasks=(states.DELETING,),
+    begins=(BUILDING, *WITH_GUEST, RESIZED, ERROR, SOFT_DELETED),
+    event="delete",
+    repeated_until_done=True,
+    since="1.6",
+    done=Ending(vm_state=DELETED),
+    lost=Ending(vm_state=DELETED),
+)
 SOFT_DELETE: Final = _alone(
     "soft_delete",
     action="delete",
@@ -429,7 +447,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         *(STOP, START, REBOOT, HARD_REBOOT, PAUSE, UNPAUSE, SUSPEND, RESUME),
         *(REBUILD, CREATE_IMAGE, CREATE_BACKUP, RESCUE, UNRESCUE, CHANGE_PASSWORD),
         *(TRIGGER_CRASH_DUMP, MIGRATE, RESIZE, CONFIRM_RESIZE, REVERT_RESIZE),
-        *(SOFT_DELETE, RESTORE, ATTACH_INTERFACE, DETACH_INTERFACE),
+        *(DELETE, SOFT_DELETE, RESTORE, ATTACH_INTERFACE, DETACH_INTERFACE),
     )
 }
 # Task states of what shares the server: others may begin meanwhile that share it, too.

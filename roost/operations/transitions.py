@@ -49,7 +49,7 @@ def _resting(vm: str) -> frozenset[State]:
     """Return the transitions of a server without a task: by its guest, and into operations."""
     begun = (State(vm, kind.first) for kind in KINDS.values() if kind.tasks and vm in kind.begins)
     found = {*_FOLLOWS[vm]} - {State(vm)}
-    return frozenset({*found, *begun, State(vm, DELETING), State(DELETED)})
+    return frozenset({*found, *begun, State(DELETED)})
 
 
 def _under(kind: Kind, vm: str) -> frozenset[State]:
@@ -100,11 +100,6 @@ TRANSITIONS: Final[Transitions] = {
         for kind in KINDS.values()
         for vm in kind.begins
         for task in kind.tasks
-    },
-    # a delete may be requested again, and always ends in DELETED
-    **{
-        State(vm, DELETING): frozenset({State(vm, DELETING), State(DELETED)})
-        for vm in (BUILDING, *_FOLLOWS)
     },
     State(DELETED): frozenset(),
 }

@@ -184,41 +184,24 @@ class CellConductor(interface.Interface):
     ) -> None:
         """End a build in ERROR: it failed for a ``reason`` that applies on every host."""
 
-    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
-    def finish_delete(
-        self,
-        context: RequestContext,
-        *,
-        instance_uuid: str,
-        host: str,
-        events: list[InstanceActionEvent],
-    ) -> None:
-        """Delete ports, claim and row of an instance whose guest ``host`` has destroyed.
-
-        When the instance is on another host meanwhile, the conductor casts the delete to that host.
-
-        :raises roost.exception.Conflict: when the instance is not in task state deleting
-        """
-
     @interface.call(since="1.0", timeout=HEARTBEAT_TIMEOUT, own_host="host")
     def renew_leases(
         self,
         context: RequestContext,
         *,
         host: str,
-        tasks: list[list[Any]],
+        builds: list[list[Any]],
         operations: list[str],
         nothing_else: bool = False,
     ) -> dict[str, Any]:
         """Renew the leases of a host's work; each begins again at the time of the request.
 
-        :param tasks: for each build or delete [instance uuid, attempt or None, task states]: the
-            row must name this host, have that attempt (if one is named) and be in one of those
-            states
+        :param builds: for each build [instance uuid, attempt, task states]: the row must name this
+            host, have that attempt and be in one of those states
         :param operations: uuids of operations that are at work, or wait, on this host
         :param nothing_else: the host has no other work: its other leases end at once
         :returns: ``seconds``, the length of a lease from the time of the request; ``lost``, the
-            indexes in ``tasks`` of those that the host no longer owns, and ``lost_operations``
+            indexes in ``builds`` of those that the host no longer owns, and ``lost_operations``
         """
 
     @interface.call(since="1.0", added={"instance_uuids": "1.5"}, own_host="host")
@@ -245,12 +228,6 @@ class CellConductor(interface.Interface):
             guests except those named
         """
 
-    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
-    def has_task(
-        self, context: RequestContext, *, instance_uuid: str, host: str, tasks: list[str]
-    ) -> bool:
-        """Return whether an instance is on this host, with one of these task states."""
-
     @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="operation.host")
     def begin_operation(self, context: RequestContext, *, operation: Operation) -> Operation | None:
         """Give a host a lease on its operation, from the time of the request.
@@ -273,6 +250,7 @@ class CellConductor(interface.Interface):
 
     @interface.call(
         since="1.0",
+        timeout=ANSWER_TIMEOUT,
         added={"handover": "1.4", "network_info": "1.4", "code": "1.6"},
         own_host="operation.host",
     )

@@ -43,13 +43,6 @@ class Compute(interface.Interface):
         The alternates stay in the cell's database, from which a reschedule takes the next one.
         """
 
-    @interface.cast(since="1.0")
-    def terminate_instance(self, context: RequestContext, *, instance_uuid: str) -> None:
-        """Delete an instance whose row names this host and the task deleting.
-
-        The host destroys guest, disks and networks; then the cell-conductor deletes the row.
-        """
-
     @interface.cast(since="1.0", carries_token={"operation.kind": _WITH_IMAGES})
     def run(
         self,

@@ -147,20 +147,10 @@ class FakeCellConductor:
             self.events[instance_uuid] += events
             self.ports.pop(instance_uuid, None)
 
-    def finish_delete(self, context, *, instance_uuid, host, events):
-        with self._acting("finish_delete"):
-            found = self.instances.get(instance_uuid)
-            if found is not None and found.task_state != states.DELETING:
-                raise exception.Conflict(f"{instance_uuid} is not being deleted")
-            self.ports.pop(instance_uuid, None)
-            self.events[instance_uuid] += events
-            if self.instances.pop(instance_uuid, None) is not None:
-                self.buried.append(instance_uuid)
-
-    def renew_leases(self, context, *, host, tasks, operations, nothing_else=False):
+    def renew_leases(self, context, *, host, builds, operations, nothing_else=False):
         with self._acting("renew_leases"):
-            self.renewals.append([*tasks, *operations])
-            lost = [at for at, task in enumerate(tasks) if not self._keeps(host, *task)]
+            self.renewals.append([*builds, *operations])
+            lost = [at for at, task in enumerate(builds) if not self._keeps(host, *task)]
             over = [uuid for uuid in operations if self._operation(uuid, host) is None]
             return {"seconds": self.lease_seconds, "lost": lost, "lost_operations": over}
 
@@ -175,14 +165,10 @@ class FakeCellConductor:
             asked = {*instance_uuids, *(others if and_others_here else ())}
             return [self._seen_from(host, uuid) for uuid in sorted(asked)]
 
-    def has_task(self, context, *, instance_uuid, host, tasks):
-        with self._acting("has_task"):
-            found = self.instances.get(instance_uuid)
-            return found is not None and _is(found, {"host": host, "task_state": tasks})
-
     def begin_operation(self, context, *, operation):
         with self._acting("begin_operation"):
-            return self._operation(operation.uuid, operation.host)
+            found = self._operation(operation.uuid, operation.host)
+            return found if found is not None and found.kind == operation.kind else None
 
     def _beside(self, uuid):
         found = self.beside[uuid]
@@ -228,6 +214,11 @@ class FakeCellConductor:
             self.events[instance_uuid] += events
             self.faults[instance_uuid] = reason
             if known.repeated_until_done and reason is not None:
+                return
+            if known.deletes:
+                self.ports.pop(instance_uuid, None)
+                del self.instances[instance_uuid]
+                self.buried.append(instance_uuid)
                 return
             found.task_state = None
             if known.repeated_until_done:

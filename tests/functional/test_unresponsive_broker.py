@@ -22,7 +22,7 @@ def bus(monkeypatch):
 
 
 def tell(compute):
-    compute.on("h1").terminate_instance(admin_context(), instance_uuid="u")
+    compute.on("h1").refresh_security_groups(admin_context(), project_id="p")
 
 
 def test_nobody_waits_for_it_to_take_a_message(bus):

@@ -237,7 +237,7 @@ SCENARIOS = [
 ]
 # One per kind of operation; one that leads to a state is on the way to those that begin in it.
 for kind in kinds.KINDS.values():
-    if kind.leads_to is None:
+    if kind.leads_to is None and not kind.deletes:
         retained_for = LONG if states.SOFT_DELETED in kind.begins else 0
         act = functools.partial(operation, kind)
         SCENARIOS.append(Scenario(kind.name, act, retained_for=retained_for))

@@ -100,7 +100,7 @@ class Process(People):
 class HttpStub:
     """Where an API would listen: requests come by :meth:`World.ask`."""
 
-    place = "the world"
+    address = "the world"
 
     def start(self) -> None:
         """Nothing to open."""

@@ -28,7 +28,7 @@ from roost.compute.virt.libvirt.settings import LibvirtSettings
 from roost.objects import NetworkRequest
 from tests.builders import a_context, a_flavor, a_spec, a_uuid, a_vif
 from tests.fakes.cell_conductor import FakeCellConductor
-from tests.unit.compute.conftest import Rig
+from tests.unit.compute.conftest import Rig, run
 
 # The parts of a build, and of a delete, in order: who does each, and what it is called there.
 BUILD = {
@@ -161,7 +161,7 @@ class SteppedHost(Rig):
 
     def delete(self):
         self.row.task_state = states.DELETING
-        self.working.terminate_instance(a_context(), instance_uuid=self.row.uuid)
+        run(self.working, self.row, kind="delete")
 
 
 def _die_in_a_build(site, name):

@@ -146,17 +146,15 @@ def _check_attacks_of_hosts(plan, host):
     claims = {"instance_uuids": [victim]}
     closes = {"host": "cell2-host1", "enabled": False, "version": 2**60}
     compute, conductor = f"{cell}.compute.{VICTIM}", f"{cell}.cell-conductor"
-    finishes = {"instance_uuid": victim, "host": VICTIM, "events": []}
+    frees = {"instance_uuid": victim, "host": VICTIM}
     host.casts("api", api, f"{api}.cell-scheduler", "release_claims", user_id=own, **claims)
     host.casts("api", api, f"{api}.cell-scheduler", "set_host_enabled", user_id=own, **closes)
-    host.casts("cell1", cell, conductor, "finish_delete", user_id=own, **finishes)
+    host.casts("cell1", cell, conductor, "free_networks", user_id=own, **frees)
     for user_id in (own, None):
-        host.casts(
-            "cell1", "", compute, "terminate_instance", user_id=user_id, instance_uuid=victim
-        )
+        host.casts("cell1", "", compute, "refresh_security_groups", user_id=user_id, project_id="p")
     _wait_for_refusals(plan, "scheduler", "release_claims")
-    _wait_for_refusals(plan, "cell1-conductor", "finish_delete")
-    _wait_for_refusals(plan, VICTIM, "terminate_instance", times=2)
+    _wait_for_refusals(plan, "cell1-conductor", "free_networks")
+    _wait_for_refusals(plan, VICTIM, "refresh_security_groups", times=2)
     (after,) = schedulers.list_claims(asked, instance_uuids=[victim])
     assert {**after, "age": None} == {**before, "age": None}
     assert all(report.enabled for report in schedulers.all_hosts(asked))

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Self
 from roost import exception, states
 from roost.compute.host import Host
 from roost.compute.leases import LostLease
-from roost.compute.operations import interfaces, move, power, rebuild, snapshot
+from roost.compute.operations import delete, interfaces, move, power, rebuild, snapshot
 from roost.compute.operations.operation import Do, HostOperation, Spared
 from roost.compute.virt.driver import VirtDriver
 from roost.context import RequestContext
@@ -23,7 +23,7 @@ from roost.operations.advance import Outcome
 from roost.operations.kinds import DEVICE
 
 LOG = logging.getLogger(__name__)
-_WORK: Final = {**power.WORK, **rebuild.WORK, **snapshot.WORK, **interfaces.WORK}
+_WORK: Final = {**power.WORK, **rebuild.WORK, **snapshot.WORK, **interfaces.WORK, **delete.WORK}
 # What to do in each step; that of an operation on this host alone has the name of its kind.
 STEPS: Final[Mapping[str, Do]] = {
     **{kind.name: do for kind, do in _WORK.items()},
@@ -45,14 +45,15 @@ class _Ended(NamedTuple):
         return cls(outcome, exception.reason(shown), code)
 
 
-def run(operation: HostOperation) -> bool:
+def run(operation: HostOperation, *, is_begun: bool = False) -> bool:
     """Run an operation that is under way; nothing else may work on the instance.
 
+    :param is_begun: it was taken up just now
     :returns: False when it is over, or another host's
     :raises roost.exception.Unavailable: when the conductor does not answer
     """
     host = operation.host
-    if not operation.take_up():
+    if not (is_begun or operation.take_up()):
         LOG.info("%s is not under way on %s any more", operation, host.name)
         return False
     LOG.info("%s begins on %s", operation, host.name)
@@ -65,6 +66,8 @@ def run(operation: HostOperation) -> bool:
     if reported and ended.outcome is Outcome.DONE and operation.step.creates_guest:
         host.tracker.built(operation.uuid)
         host.note_announced(operation.uuid)
+    if ended.outcome is Outcome.DONE and operation.kind.deletes:
+        host.tracker.forget(operation.uuid)  # not before the conductor knows: see resource_tracker
     return True
 
 

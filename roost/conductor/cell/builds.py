@@ -21,7 +21,6 @@ from roost.db.cell import (
     instances,
     leases,
     left_behind,
-    migrations,
     operations,
     ports,
     services,
@@ -158,7 +157,7 @@ class BuildProgress:
         seconds: float,
         nothing_else: bool,
     ) -> tuple[list[int], list[str]]:
-        """Renew a host's leases on builds and deletes, and on operations.
+        """Renew a host's leases on builds, and on operations.
 
         A host that is forced down owns none.
 
@@ -183,16 +182,6 @@ class BuildProgress:
             if instance is not None and instance.host not in (host, None):
                 raise exception.Conflict(f"The instance {instance_uuid} is not on {host}.")
             ports.free(session, instance_uuid)
-
-    def has_task(self, instance_uuid: str, host: str, tasks: Sequence[str]) -> bool:
-        """Return whether an instance is on this host, with one of these task states.
-
-        One that was moving when it was deleted is being deleted on its other host, too.
-        """
-        with self.database.read() as session:
-            if instances.has_task(session, instance_uuid, host=host, tasks=tasks):
-                return True
-            return states.DELETING in tasks and migrations.was_on(session, instance_uuid, host)
 
     def update(
         self,
@@ -231,16 +220,14 @@ class BuildProgress:
                 changes = {**changes, "root_device_name": name}
             if not instances.update(session, instance_uuid, changes, expected=expected, at=at):
                 return False
-            ends = expected.get("task_state") == states.DELETING
-            action = actions.DELETE if ends else actions.CREATE
-            actions.add_events(session, instance_uuid, action, events, finish=rests)
+            actions.add_events(session, instance_uuid, actions.CREATE, events, finish=rests)
             if rests:
                 builds.end(session, instance_uuid)
                 if changes["vm_state"] == states.ERROR:
                     guest_config.forget_secrets(session, instance_uuid)
                 else:
                     guest_config.forget_password(session, instance_uuid)
-        return rests and not ends and changes["vm_state"] != states.ERROR
+        return rests and changes["vm_state"] != states.ERROR
 
 
 def _changes_nothing(

@@ -6,7 +6,6 @@ from typing import Any
 from roost import exception
 from roost.callers import Level
 from roost.conductor.cell.builds import BuildProgress
-from roost.conductor.cell.delete import Deletion
 from roost.conductor.cell.guest_reports import GuestReports
 from roost.conductor.cell.interfaces import Interfaces
 from roost.conductor.cell.liveness import COMPUTE
@@ -47,7 +46,6 @@ class CellConductorManager:
         *,
         progress: BuildProgress,
         rescheduling: Rescheduling,
-        deletion: Deletion,
         outcomes: OperationOutcomes,
         guests: GuestReports,
         interfaces: Interfaces,
@@ -58,7 +56,6 @@ class CellConductorManager:
         self._database = database
         self._progress = progress
         self._rescheduling = rescheduling
-        self._deletion = deletion
         self._outcomes = outcomes
         self._guests = guests
         self._interfaces = interfaces
@@ -195,27 +192,16 @@ class CellConductorManager:
         failure = FailedAttempt(instance_uuid, host, attempt, reason, events)
         self._rescheduling.abandon(context, failure)
 
-    def finish_delete(
-        self,
-        context: RequestContext,
-        *,
-        instance_uuid: str,
-        host: str,
-        events: list[InstanceActionEvent],
-    ) -> None:
-        with self._filterings.changing(context, instance_uuid):
-            self._deletion.finish(context, instance_uuid, host, events)
-
     def renew_leases(
         self,
         context: RequestContext,
         *,
         host: str,
-        tasks: list[list[Any]],
+        builds: list[list[Any]],
         operations: list[str],
         nothing_else: bool = False,
     ) -> dict[str, Any]:
-        held = [HeldLease(uuid, attempt, tuple(names)) for uuid, attempt, names in tasks]
+        held = [HeldLease(uuid, attempt, tuple(names)) for uuid, attempt, names in builds]
         lost, lost_operations = self._progress.renew_leases(
             host, held, operations, seconds=self._lease_seconds, nothing_else=nothing_else
         )
@@ -238,11 +224,6 @@ class CellConductorManager:
         and_others_here: bool = False,
     ) -> list[InstanceLocation]:
         return self._guests.locate(host, instance_uuids, and_others_here=and_others_here)
-
-    def has_task(
-        self, context: RequestContext, *, instance_uuid: str, host: str, tasks: list[str]
-    ) -> bool:
-        return self._progress.has_task(instance_uuid, host, tasks)
 
     def begin_operation(self, context: RequestContext, *, operation: Operation) -> Operation | None:
         return self._outcomes.take_up(context, operation, seconds=self._lease_seconds)

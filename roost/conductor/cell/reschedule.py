@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from roost import exception, states
 from roost.conductor.cell.builds import BuildClaims
-from roost.conductor.cell.delete import NONE, ExternalPorts
+from roost.conductor.cell.operations.delete import NONE, ExternalPorts
 from roost.conductor.failures import PlacementFailure, instant_event
 from roost.context import RequestContext
 from roost.db.cell import actions, builds, faults, guest_config, instances, ports

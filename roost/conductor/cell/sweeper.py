@@ -1,7 +1,7 @@
-"""The cell-conductor's sweeper: takes up builds, deletes and operations whose lease has expired.
+"""The cell-conductor's sweeper: takes up builds and operations whose lease has expired.
 
 While the host is up, the sweeper casts to it again. When it is down, the work ends without it: a
-build goes to another host, a delete is finished here, an operation is abandoned. So no instance
+build goes to another host, an operation ends or goes on without it. So no instance
 stays in the task of a dead worker. The super-conductor's sweeper is ``conductor/super/sweeper.py``.
 """
 
@@ -12,17 +12,14 @@ from collections.abc import Callable, Collection
 from typing import Protocol, TypeVar
 
 from roost import exception, states
-from roost.conductor.cell.delete import Deletion
 from roost.conductor.cell.operations.confirmations import Confirmations
 from roost.conductor.cell.operations.outcomes import OperationOutcomes
 from roost.conductor.cell.reschedule import Rescheduling
-from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.context import RequestContext, current, project_context
 from roost.db.cell import builds, leases, left_behind, operations
 from roost.db.cell.leases import ExpiredLease
 from roost.db.cell.operations import OverdueOperation
 from roost.db.engine import Database, retried
-from roost.rpc.compute import Compute
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T", ExpiredLease, OverdueOperation)
@@ -86,37 +83,6 @@ class Builds:
 
 
 @dataclasses.dataclass(frozen=True)
-class Deletes:
-    """Sends a delete again to a host that is up; without the host, deletes the row here.
-
-    The host destroys the rest of the guest when it is up again.
-    """
-
-    deletion: Deletion
-    compute: Compute
-    filterings: HostSecurityGroups
-
-    def host_is_up(self, task: ExpiredLease) -> None:
-        if task.host is None:
-            self._finish_alone(task, why="it is on no host")
-            return
-        LOG.info("[instance: %s] delete resent to %s", task.instance_uuid, task.host)
-        self.compute.on(task.host).terminate_instance(
-            _context(task), instance_uuid=task.instance_uuid
-        )
-
-    def host_is_down(self, task: ExpiredLease) -> None:
-        self._finish_alone(
-            task, why=f"{task.host} is down: it destroys the guest when it is up again"
-        )
-
-    def _finish_alone(self, task: ExpiredLease, *, why: str) -> None:
-        context = _context(task)
-        with self.filterings.changing(context, task.instance_uuid):
-            self.deletion.finish_alone(context, task.instance_uuid, why=why)
-
-
-@dataclasses.dataclass(frozen=True)
 class Operations:
     """Goes on with an operation whose host does not, as ``roost/operations/advance.py`` says."""
 
@@ -146,7 +112,6 @@ class CellSweeper:
 
     database: Database
     builds: Builds
-    deletes: Deletes
     operations: Operations
     confirmations: Confirmations
     surely_down: Callable[[Collection[str]], Collection[str]]
@@ -159,10 +124,7 @@ class CellSweeper:
             return
         hosts = {task.host for task in tasks if task.host is not None}
         down = self.surely_down(hosts | {operation.host for operation in overdue})
-        deletes = [task for task in tasks if task.task_state == states.DELETING]
-        builds = [task for task in tasks if task.task_state != states.DELETING]
-        self._take_up(builds, self.builds, down)
-        self._take_up(deletes, self.deletes, down)
+        self._take_up(tasks, self.builds, down)
         self._take_up(overdue, self.operations, down)
 
     @retried
@@ -193,6 +155,6 @@ class CellSweeper:
         if one.host not in down:
             recovery.host_is_up(one)
             return
-        if isinstance(one, ExpiredLease):  # the build goes on elsewhere, the delete ends here
+        if isinstance(one, ExpiredLease):  # it goes on elsewhere
             self.database.write(left_behind.note, one.instance_uuid, str(one.host))
         recovery.host_is_down(one)

@@ -11,7 +11,7 @@ import itertools
 import logging
 from collections.abc import Callable, Collection, Sequence
 
-from roost import exception
+from roost import exception, states
 from roost.cells import Cell, Cells
 from roost.cells import cell as cells_cell
 from roost.context import project_context
@@ -77,7 +77,7 @@ class SoftDeletes:
         """Reclaim those that the cell has soft-deleted: else one of both databases is old."""
         uuids = [mapping.instance_uuid for mapping in due]
         found = cell.database.query(instances.list_live, uuids)
-        away = {instance.uuid for instance in found if instance.is_soft_deleted}
+        away = {one.uuid for one in found if states.is_soft_deleted(one.vm_state, one.task_state)}
         for mapping in due:
             if mapping.instance_uuid in away:
                 self._queue(mapping)

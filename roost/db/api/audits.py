@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from roost import states
 from roost.db.api import build_requests, instance_mappings, models, quota
 from roost.db.engine import Session
 from roost.db.insert import insert_once
@@ -92,6 +93,7 @@ def adopt(session: Session, instance: Instance, *, cell_uuid: str) -> bool:
 
     If it is soft-deleted there, the cell is to restore it.
     """
+    is_away = states.is_soft_deleted(instance.vm_state, instance.task_state)
     new = insert_once(
         session,
         _mappings,
@@ -104,7 +106,7 @@ def adopt(session: Session, instance: Instance, *, cell_uuid: str) -> bool:
             "vcpus": instance.flavor.vcpus,
             "memory_mb": instance.flavor.memory_mb,
             "queued_for_delete": False,
-            "operation_uuid": str(uuids.uuid4()) if instance.is_soft_deleted else None,
+            "operation_uuid": str(uuids.uuid4()) if is_away else None,
             "created_at": instance.created_at or database_now(),
         },
     )

@@ -19,7 +19,6 @@ from roost.objects import InstanceAction, InstanceActionEvent
 
 KEPT: Final = 1000  # of one instance
 CREATE: Final = "create"
-DELETE: Final = "delete"
 _actions = models.instance_actions
 _events = models.instance_action_events
 _ACTION = tuple(name for name in InstanceAction.fields if name != "events")
@@ -86,7 +85,7 @@ def add_events(
 ) -> None:
     """Add events to the latest action of this name of an instance, and finish it if ``finish``.
 
-    :param action: that of a build or a delete; operations have :func:`add_to_operation`
+    :param action: that of a build; operations have :func:`add_to_operation`
     :param message: the message of a failed action
     """
     if events or finish:

@@ -94,13 +94,6 @@ def find(session: Session, uuid: str, *, deleted: bool = False) -> Instance | No
     return None if row is None else row_to_instance(row)
 
 
-def has_task(session: Session, uuid: str, *, host: str, tasks: Collection[str]) -> bool:
-    """Return whether an instance is on a host, with one of these task states."""
-    c = _instances.c
-    here = sa.select(c.id).where(c.uuid == uuid, c.host == host, c.deleted_at.is_(None))
-    return session.execute(here.where(c.task_state.in_(tasks))).first() is not None
-
-
 def update(
     session: Session,
     uuid: str,

@@ -1,6 +1,6 @@
-"""Leases on builds and deletes; all times are by the clock of the cell's database.
+"""Leases on builds; all times are by the clock of the cell's database.
 
-An instance that is being built or deleted has a lease (``instances.lease_until``). It is empty when
+An instance that is being built has a lease (``instances.lease_until``). It is empty when
 the task begins, and the next sweep sets a first one; the host renews it while it works. An expired
 lease is taken over by one sweep, which holds a lease of its own meanwhile. Operations have their
 leases in rows of their own (``operations.py``).
@@ -20,7 +20,6 @@ from roost.db.engine import Session
 from roost.db.types import UtcDateTime
 
 _instances = models.instances
-_TASKS = (*states.BUILD_TASKS, states.DELETING)
 # Tasks that a host has begun, and on which it may assume a whole lease.
 _BEGUN = (states.NETWORKING, states.SPAWNING)
 _WHOSE = ("instance_uuid", "project_id", "request_id")
@@ -28,18 +27,17 @@ _AT_ONCE = 500  # rows that one statement names, or one sweep takes
 
 
 class HeldLease(NamedTuple):
-    """Work that a host reports: one instance, its attempt (None: any) and its possible tasks."""
+    """A build that a host reports: its instance, its attempt and its possible tasks."""
 
     instance_uuid: str
-    attempt: int | None
+    attempt: int
     tasks: tuple[str, ...]
 
 
 class ExpiredLease(NamedTuple):
-    """A task whose lease has expired; ``lease_until`` is the lease of the sweep that took it.
+    """A build whose lease has expired; ``lease_until`` is the lease of the sweep that took it.
 
-    A change that expects this lease fails if the host has renewed its own since. ``request_id`` is
-    that of the build or delete.
+    A change that expects this lease fails if the host has renewed its own since.
     """
 
     instance_uuid: str
@@ -69,8 +67,8 @@ class _Found(NamedTuple):
 def renew(session: Session, held: Sequence[HeldLease], *, host: str, seconds: float) -> set[int]:
     """Renew leases of a host, and return the positions in ``held`` of those that it has lost.
 
-    Work that the host itself has finished is not lost: a finished task, and a build that has become
-    a server, whatever task it has by now (except a delete, which the host must follow).
+    A build that the host itself has finished is not lost: it has become a server, whatever task
+    that has by now (except a delete, which the host must follow).
     """
     until = clock.now(session) + datetime.timedelta(seconds=seconds)
     rows: dict[str, _Found] = {}
@@ -88,20 +86,20 @@ def renew(session: Session, held: Sequence[HeldLease], *, host: str, seconds: fl
 
 
 def end_others(session: Session, held: Iterable[HeldLease], *, host: str) -> None:
-    """End the leases of all builds and deletes on a host but those that it holds."""
+    """End the leases of all builds on a host but those that it holds."""
     kept = {each.instance_uuid for each in held}
     c = _instances.c
     others = sa.true() if not kept else c.uuid.not_in(kept)
     now = clock.now(session)
     session.execute(
         sa.update(_instances)
-        .where(_here(host), c.task_state.in_(_TASKS), others)
+        .where(_here(host), c.task_state.in_(states.BUILD_TASKS), others)
         .values(lease_until=now)
     )
 
 
 def take_overdue(session: Session, *, begun_seconds: float, seconds: float) -> list[ExpiredLease]:
-    """Give builds and deletes without a lease a first one; take those whose lease has expired.
+    """Give builds without a lease a first one; take those whose lease has expired.
 
     Only one caller gets each: those that another has taken or a host has renewed are left out.
 
@@ -114,7 +112,7 @@ def take_overdue(session: Session, *, begun_seconds: float, seconds: float) -> l
     found = session.execute(
         sa.select(c.uuid, c.lease_until)
         .where(
-            c.task_state.in_(_TASKS),
+            c.task_state.in_(states.BUILD_TASKS),
             c.deleted_at.is_(None),
             sa.or_(c.lease_until.is_(None), c.lease_until <= now),
         )
@@ -172,8 +170,8 @@ def _taken(
     if not uuids:
         return []
     c = _instances.c
-    action = sa.case((c.task_state == states.DELETING, actions.DELETE), else_=actions.CREATE)
-    columns = {**c, "instance_uuid": c.uuid, "request_id": actions.request_of(c.uuid, action)}
+    request = actions.request_of(c.uuid, sa.literal(actions.CREATE))
+    columns = {**c, "instance_uuid": c.uuid, "request_id": request}
     rows = session.execute(
         sa.select(*[columns[name] for name in ExpiredLease._fields])
         .where(c.uuid.in_(uuids), c.lease_until == until)
@@ -194,11 +192,8 @@ def _matches(held: Iterable[HeldLease]) -> list[sa.ColumnElement[bool]]:
         kinds[each.tasks].append(each)
     found = []
     for tasks, some in kinds.items():
-        of_any = c.uuid.in_([each.instance_uuid for each in some if each.attempt is None])
-        exactly = sa.tuple_(c.uuid, c.attempt).in_(
-            [(each.instance_uuid, each.attempt) for each in some if each.attempt is not None]
-        )
-        found.append(sa.and_(c.task_state.in_(tasks), sa.or_(of_any, exactly)))
+        named = [(each.instance_uuid, each.attempt) for each in some]
+        found.append(sa.and_(c.task_state.in_(tasks), sa.tuple_(c.uuid, c.attempt).in_(named)))
     return found
 
 
@@ -213,10 +208,8 @@ def _read(session: Session, host: str, uuids: Collection[str]) -> dict[str, _Fou
 
 
 def _keeps(held: HeldLease, found: _Found | None, until: datetime.datetime) -> bool:
-    if found is None or held.attempt not in (None, found.attempt):
+    if found is None or held.attempt != found.attempt:
         return False
     if found.task_state in held.tasks:
         return found.lease_until == until
-    if held.attempt is None:
-        return found.task_state is None
     return found.vm_state != states.BUILDING and found.task_state != states.DELETING

@@ -165,19 +165,6 @@ def end(session: Session, instance_uuid: str, *, status: str, stays_on: str | No
     return left
 
 
-def was_on(session: Session, instance_uuid: str, host: str) -> bool:
-    """Return whether an instance was deleted, or is being, that has moved from or to a host."""
-    instance = models.instances.c
-    gone = sa.or_(instance.task_state == states.DELETING, instance.deleted_at.is_not(None))
-    query = (
-        sa.select(_c.id)
-        .join(models.instances, instance.uuid == _c.instance_uuid)
-        .where(_c.instance_uuid == instance_uuid, gone)
-        .where(sa.or_(_c.source_host == host, _c.dest_host == host))
-    )
-    return session.execute(query).first() is not None
-
-
 def on_host(
     session: Session, host: str, instance_uuids: Collection[str] | None = None
 ) -> dict[str, Migration]:

@@ -114,12 +114,14 @@ def start(
     params: OperationParams | None = None,
     changes: Mapping[str, Any] | None = None,
     migration: Migration | None = None,
+    instance: Instance | None = None,
 ) -> Operation:
     """Begin an operation on the host of an instance, with its action; return both rows.
 
     :param uuid: of the operation; the same again changes nothing
     :param changes: other columns of the instance to change in the same transaction
     :param migration: of a move, which begins with its first step on the host of that
+    :param instance: as it was read in this transaction; it must still be on its host
     :raises roost.exception.Conflict: when the instance is on no host, or its state, or another
         operation, does not allow this one; its details have the state that was ``found`` then
     :raises roost.exception.NotFound: when the instance is deleted
@@ -131,8 +133,11 @@ def start(
     if is_new:  # else an earlier try was committed
         task = {"task_state": kind.first} if kind.tasks else {}
         expected = _before(kind, migration)
+        if instance is not None:
+            expected["host"] = instance.host
         instances.update(session, instance_uuid, {**(changes or {}), **task}, expected=expected)
-    instance = instances.get(session, instance_uuid)
+    if instance is None:
+        instance = instances.get(session, instance_uuid)
     if instance.host is None:
         raise exception.Conflict(f"Instance {instance_uuid} is not ready")
     step = kind.steps[0]

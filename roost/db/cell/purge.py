@@ -1,8 +1,4 @@
-"""Deletes instances in a cell with all that they hold, and finds old deleted ones for the purge.
-
-``delete_with_record`` ends all that an instance has in its cell, in one transaction: its ports, its
-build, its action, its row.
-"""
+"""Finds old deleted instances, and reads all their rows, for the purge."""
 
 import datetime
 from collections.abc import Iterator, Sequence
@@ -11,26 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from roost.db import clock
-from roost.db.cell import actions, builds, instances, left_behind, models, operations, ports
+from roost.db.cell import instances, left_behind, models
 from roost.db.engine import Session
-from roost.objects import InstanceActionEvent
-
-
-def delete_with_record(
-    session: Session, instance_uuid: str, events: Sequence[InstanceActionEvent]
-) -> bool:
-    """Free its ports, end its build and its action, mark its row; return whether it still lived.
-
-    An operation that is under way ends; an image that it was to create is recorded as abandoned.
-    """
-    ports.free(session, instance_uuid)
-    builds.end(session, instance_uuid)
-    if not instances.mark_deleted(session, instance_uuid):
-        return False
-    operations.preempt(session, instance_uuid, "The server was deleted.")
-    actions.add_events(session, instance_uuid, actions.DELETE, events, finish=True)
-    return True
-
 
 _deleted_at = models.instances.c.deleted_at
 

@@ -161,7 +161,7 @@ def test_a_server_is_deleted_by_force_as_by_delete(world):
     assert act(world, server.uuid, {"forceDelete": None}).status_code == 202
     assert world.instance(server.uuid).task_state == states.DELETING
     assert world.mapping(server.uuid).queued_for_delete
-    assert [method for _, method, _ in sent(world)] == ["terminate_instance"]
+    assert [method for _, method, _ in sent(world)] == ["run"]
 
 
 def test_a_wish_is_withdrawn_by_force(world):

@@ -53,8 +53,9 @@ def test_the_delete_of_a_placed_server_goes_to_its_host(world):
     assert _delete(world, server.uuid) == 204
     assert world.instance(server.uuid).task_state == states.DELETING
     assert world.mapping(server.uuid).queued_for_delete
-    sent = world.buses["fake://cell1/"].sent
-    assert sent == [("h1", "terminate_instance", {"instance_uuid": server.uuid})]
+    ((host, method, told),) = world.buses["fake://cell1/"].sent
+    assert (host, method, told["operation"].kind) == ("h1", "run", "delete")
+    assert told["operation"].instance_uuid == server.uuid
 
 
 def test_a_delete_may_be_asked_again_while_the_server_is_there(world):

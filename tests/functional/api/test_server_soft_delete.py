@@ -163,7 +163,7 @@ def test_what_cannot_be_put_away_is_deleted_at_once(world, charged, values):
     assert delete(world, uuid).status_code == 204
     assert world.instance(uuid).task_state == states.DELETING
     assert world.mapping(uuid).queued_for_delete
-    assert [method for _, method, _ in sent(world)] == ["terminate_instance"]
+    assert [method for _, method, _ in sent(world)] == ["run"]
     assert world.usage() == NOTHING
 
 
@@ -194,7 +194,7 @@ def test_by_force_a_server_is_deleted_at_once_and_given_back_once(world, charged
         assert act(world, uuid, {"forceDelete": None}).status_code == 202
         assert world.instance(uuid).task_state == states.DELETING
         assert world.mapping(uuid).queued_for_delete
-        assert [method for _, method, _ in sent(world)] == ["terminate_instance"]
+        assert [method for _, method, _ in sent(world)] == ["run"]
     assert world.usage() == NOTHING
 
 

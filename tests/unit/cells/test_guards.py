@@ -139,13 +139,13 @@ class Sender:
         self.compute = Compute(self.guarded).on("h1")
 
     def cast(self):
-        self.compute.terminate_instance(a_context(), instance_uuid="u")
+        self.compute.refresh_security_groups(a_context(), project_id="p")
 
 
 def test_a_message_goes_through():
     sender = Sender()
     sender.cast()
-    assert sender.bus.sent == ["terminate_instance"]
+    assert sender.bus.sent == ["refresh_security_groups"]
 
 
 def test_a_broker_that_refuses_is_away_from_then_on():

@@ -132,7 +132,7 @@ class Rig:
     def delete(self, manager, instance):
         """What a user's delete comes to here: the row says so, then the message comes."""
         instance.task_state = states.DELETING
-        manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+        run(manager, instance, kind="delete")
 
     def trouble(self, *rules):
         self.faults_file.write_text(json.dumps(rules))

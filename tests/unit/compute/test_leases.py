@@ -8,6 +8,7 @@ from roost import exception, states
 from roost.compute.build import Build, build_flow, carry_out
 from roost.compute.leases import Lease, LostLease
 from tests.builders import a_context, a_flavor
+from tests.unit.compute.conftest import run
 
 AWAY = exception.Unavailable("the bus is away")
 USABLE = 25.0  # seconds of a lease of 30
@@ -185,8 +186,8 @@ def test_a_delete_is_renewed_while_it_is_under_way(rig, boot):
         destroy(uuid)
 
     rig.virt.destroy = renew_and_destroy
-    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
-    assert rig.conductor.renewals == [[[instance.uuid, None, [states.DELETING]]]]
+    run(manager, instance, kind="delete")
+    assert rig.conductor.renewals == [[instance.uuid]]
     assert rig.conductor.buried == [instance.uuid]
     assert len(rig.leases) == 0
 

@@ -118,8 +118,8 @@ def test_an_instance_is_listed_until_its_end_was_heard_of(rig, watch, manager, b
     instance = rig.instance()
     boot(manager, instance)
     watch.listed.clear(), watch.held.clear()
-    rig.conductor.fail("finish_delete", *[exception.Unavailable("no bus")] * 3)
-    rig.conductor.finish_delete = watch.around(rig.conductor.finish_delete)
+    rig.conductor.fail("end_operation", *[exception.Unavailable("no bus")] * 3)
+    rig.conductor.end_operation = watch.around(rig.conductor.end_operation)
     rig.virt.destroy = watch.around(rig.virt.destroy)
     rig.delete(manager, instance)
     assert len(watch.listed) == 2 * 5
@@ -133,13 +133,13 @@ def test_what_an_instance_had_is_free_before_the_conductor_answers_that_it_is_go
 ):
     instance = rig.instance(flavor=a_flavor(memory_mb=3072))
     boot(manager, instance)
-    finish = rig.conductor.finish_delete
+    finish = rig.conductor.end_operation
 
     def give_its_place_away(*arguments, **named):
         finish(*arguments, **named)
         boot(manager, rig.instance(flavor=a_flavor(memory_mb=3072)))
 
-    rig.conductor.finish_delete = give_its_place_away
+    rig.conductor.end_operation = give_its_place_away
     rig.delete(manager, instance)
     assert rig.conductor.rescheduled == []
     assert len(rig.virt.list_guests()) == 1

@@ -16,6 +16,7 @@ from roost.operations.kinds import CONFIRM_RESIZE, MIGRATE
 from roost.rpc.compute import Compute
 from roost.rpc.interface import endpoint
 from tests.builders import CELL1, a_context, a_flavor, a_uuid
+from tests.unit.compute.conftest import run
 
 
 class Gate:
@@ -146,7 +147,7 @@ def test_a_delete_of_an_instance_that_was_never_here_still_buries_it(rig):
 
 
 def test_a_delete_that_was_finished_before_is_no_failure(rig):
-    rig.conductor.fail("finish_delete", exception.NotFound("gone"))
+    rig.conductor.fail("end_operation", exception.NotFound("gone"))
     rig.delete(rig.manager(), rig.instance())
 
 
@@ -157,7 +158,7 @@ def test_a_message_alone_ends_no_guest(rig, boot, row):
     boot(manager, instance)
     for name, value in row.items():
         setattr(instance, name, value)
-    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    run(manager, instance, kind="delete")
     assert rig.virt.list_guests() == [instance.uuid]
     assert rig.tracker.claims.keys() == {instance.uuid}
     assert rig.conductor.buried == []
@@ -167,7 +168,7 @@ def test_a_message_alone_ends_no_build(rig, boot, gate, threads):
     manager, instance = rig.manager(executor=threads, flow=build_flow(gate)), rig.instance()
     boot(manager, instance)
     gate.reached.acquire()
-    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    run(manager, instance, kind="delete")
     gate.go_on.set()
     assert manager.drain(10)
     assert rig.virt.list_guests() == [instance.uuid]

@@ -6,7 +6,7 @@ import pytest
 
 from roost import exception, states
 from roost.compute.network.local import LocalNetworkDriver
-from tests.builders import a_context, a_uuid
+from tests.builders import a_uuid
 from tests.unit.compute.conftest import run
 
 
@@ -57,7 +57,7 @@ def test_a_guest_is_plugged_as_long_as_it_is_there(networks, server):
     manager, instance = server
     assert [*networks.kept] == [instance.uuid]
     instance.task_state = states.DELETING
-    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    run(manager, instance, kind="delete")
     assert networks.kept == {}
 
 
@@ -65,10 +65,10 @@ def test_a_guest_whose_interfaces_are_stuck_stays_deleting(rig, networks, server
     manager, instance = server
     instance.task_state = states.DELETING
     networks.stuck = True
-    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    run(manager, instance, kind="delete")
     assert instance.uuid not in rig.conductor.buried
     networks.stuck = False
-    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    run(manager, instance, kind="delete")
     assert (networks.kept, instance.uuid in rig.conductor.buried) == ({}, True)
 
 

@@ -8,7 +8,6 @@ import pytest
 from roost import exception, states
 from roost.compute.virt.fake.faults import Crash
 from roost.operations.kinds import OF_TASK
-from tests.builders import a_context
 from tests.unit.compute.conftest import run
 
 ENDS = {
@@ -152,7 +151,7 @@ def test_a_delete_during_a_task_wins(rig, server, gate, threads, wait_until):
     stop = threads.submit(change, manager, instance, states.POWERING_OFF)
     assert gate.reached.wait(10)
     instance.task_state = states.DELETING
-    delete = threads.submit(manager.terminate_instance, a_context(), instance_uuid=instance.uuid)
+    delete = threads.submit(run, manager, instance, kind="delete")
     wait_until(lambda: len(rig.leases) == 2)
     gate.go_on.set()
     stop.result(), delete.result()

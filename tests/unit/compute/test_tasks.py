@@ -155,7 +155,7 @@ def test_a_delete_that_comes_into_a_rebuild_wins(rig, server, monkeypatch):
     monkeypatch.setattr(rig.virt, "spawn", meanwhile)
     do(manager, instance, states.REBUILDING)
     assert (instance.vm_state, instance.task_state) == (states.ACTIVE, states.DELETING)
-    manager.terminate_instance(a_context(), instance_uuid=instance.uuid)
+    run(manager, instance, kind="delete")
     rig.assert_clean_slate()
 
 

@@ -7,9 +7,9 @@ import pytest
 from roost.cells import Cells
 from roost.conductor.cell import sweeper
 from roost.conductor.cell.builds import BuildProgress
-from roost.conductor.cell.delete import Deletion
 from roost.conductor.cell.operations.claims import MoveClaims
 from roost.conductor.cell.operations.confirmations import Confirmations
+from roost.conductor.cell.operations.delete import NONE, Deletion, ExternalPorts
 from roost.conductor.cell.operations.moves import ServerMoves
 from roost.conductor.cell.operations.outcomes import OperationOutcomes
 from roost.conductor.cell.reschedule import Rescheduling
@@ -142,9 +142,9 @@ class CellWorld:
     bus: RecordingBus
     rescheduling: Rescheduling
     progress: BuildProgress
-    deletion: Deletion
     down: set = dataclasses.field(default_factory=set)
     filters: bool = False
+    outside_ports: ExternalPorts = NONE
     confirm_seconds: float = 0
     context: object = dataclasses.field(default_factory=a_context)
 
@@ -153,18 +153,21 @@ class CellWorld:
         notifications = ServerNotifications(self.database, self.notifier)
         claims = MoveClaims(self.database, self.scheduler, 3)
         moves = ServerMoves(self.database, claims, seconds=30)
+        compute = Compute(self.bus)
         return OperationOutcomes(
-            "conductor1", self.database, moves, Compute(self.bus), notifications
+            "conductor1", self.database, moves, self.deletion, compute, notifications
         )
+
+    @property
+    def deletion(self):
+        filterings = HostSecurityGroups(self.database, Compute(self.bus), filters=self.filters)
+        return Deletion(self.database, self.scheduler, filterings, self.outside_ports)
 
     def sweeper(self, *, lease_seconds=-1):
         """A sweeper of this cell, which finds ``down`` to be the hosts that are."""
-        compute = Compute(self.bus)
-        filterings = HostSecurityGroups(self.database, compute, filters=self.filters)
         return CellSweeper(
             self.database,
             sweeper.Builds(self.database, self.rescheduling, patience=3),
-            sweeper.Deletes(self.deletion, compute, filterings),
             sweeper.Operations(self.outcomes),
             Confirmations(self.database, self.outcomes, self.confirm_seconds),
             surely_down=lambda _hosts: self.down,
@@ -197,9 +200,6 @@ def make_cell():
                 max_attempts=3,
             ),
             progress=BuildProgress("conductor1", database, parse(["private=10.0.0.0/29"])),
-            deletion=Deletion(
-                "conductor1", database, scheduler, compute, ServerNotifications(database, notifier)
-            ),
         )
 
     return make

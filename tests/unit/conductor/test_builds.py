@@ -5,11 +5,13 @@ import datetime
 import pytest
 
 from roost import exception, states
+from roost.conductor.cell.operations.reports import ObservedGuest
 from roost.db.cell import actions, builds, guest_config, instances, leases, ports
 from roost.db.types import utcnow
-from roost.objects import BlockDevice, GuestConfig, NetworkInfo
-from tests.builders import a_pinned_topology, a_selection, a_vif, an_image
+from roost.objects import BlockDevice, GuestConfig, NetworkInfo, Operation
+from tests.builders import a_pinned_topology, a_selection, a_uuid, a_vif, an_image
 from tests.fakes.service_groups import force_down
+from tests.operation_rows import a_report, begin_delete
 from tests.unit.conductor.test_reschedule import ANY, NETWORKS, get, leaving, under_way
 
 
@@ -157,27 +159,28 @@ def test_a_host_may_not_change_what_is_not_its_own(cell):
         cell.progress.update(under_way(cell).uuid, {"project_id": "mine"}, {}, [])
 
 
+def destroyed(cell, operation):
+    """Report that a host has destroyed its guest."""
+    cell.outcomes.end(cell.context, operation, a_report(ObservedGuest(operation.host, None)))
+
+
 def test_a_deleted_instance_leaves_row_claim_and_ports(cell):
-    made = leaving(cell)
-    cell.deletion.finish(cell.context, made.uuid, "h1", [])
+    made = under_way(cell)
+    destroyed(cell, begin_delete(cell.database, made.uuid))
     assert get(cell, made.uuid) is None
     assert made.uuid not in cell.scheduler.claims
 
 
-def test_an_instance_that_nobody_deletes_is_not_buried(cell):
+@pytest.mark.parametrize("change", [{"host": "h2"}, {"uuid": a_uuid()}])
+def test_an_instance_that_nobody_deletes_there_is_not_deleted(cell, change):
     """Whoever says that its guest is gone."""
     made = under_way(cell)
+    operation = begin_delete(cell.database, made.uuid)
+    other = Operation.of(**operation.values() | {"instance": None, "params": None} | change)
     with pytest.raises(exception.Conflict, match="not being deleted"):
-        cell.deletion.finish(cell.context, made.uuid, "h1", [])
-    assert get(cell, made.uuid).task_state == states.SPAWNING
+        destroyed(cell, other)
+    assert get(cell, made.uuid).task_state == states.DELETING
     assert made.uuid in cell.scheduler.claims
-
-
-def test_an_instance_that_moved_is_ended_where_it_is(cell):
-    made = leaving(cell, host="h2", attempt=2)
-    cell.deletion.finish(cell.context, made.uuid, "h1", [])
-    assert [sent[:2] for sent in cell.bus.sent] == [("h2", "terminate_instance")]
-    assert get(cell, made.uuid) is not None
 
 
 def test_the_password_is_forgotten_once_the_guest_has_it(cell):

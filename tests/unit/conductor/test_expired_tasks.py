@@ -10,12 +10,11 @@ from roost import exception, states
 from roost.db.cell import actions, faults, instances, leases, left_behind, models, operations
 from roost.db.types import utcnow
 from roost.operations import kinds
-from roost.operations.kinds import OF_TASK, REBUILD, RESTORE, SOFT_DELETE
+from roost.operations.kinds import DELETE, OF_TASK, REBUILD, RESTORE, SOFT_DELETE
 from roost.operations.transitions import TRANSITIONS
 from tests.builders import an_instance
 from tests.operation_rows import put_under
 from tests.unit.conductor.test_reschedule import details, get, row, under_way
-from tests.unit.db.test_cell import an_action
 
 BEGUN = (states.NETWORKING, states.SPAWNING)
 
@@ -53,10 +52,8 @@ def resting(cell, vm_state=states.ACTIVE, task=None, **values):
     made = an_instance(**{"host": "h1", "attempt": 1} | values, vm_state=vm_state, task_state=task)
     with cell.database.begin() as session:
         instances.create(session, made)
-        if task in OF_TASK:
+        if task is not None:
             put_under(session, made)
-        else:
-            actions.start(session, an_action(made.uuid, action="delete"))
     cell.scheduler.claims[made.uuid] = "h1"
     end_leases(cell)
     return made
@@ -223,22 +220,19 @@ def test_a_delete_on_a_host_that_is_down_ends_without_it(cell, vm_state):
     assert get(cell, made.uuid) is None
     assert cell.scheduler.claims == {}
     ((event, _result, details),) = events(cell, made.uuid)
-    assert event == "cell-conductor.local_delete"
-    assert "h1 is down" in details
+    assert event == "cell-conductor.skip"
+    assert details == "Without h1, which removes what it has when it is up again."
+    with cell.database.read() as session:
+        assert left_behind.on_host(session, "h1") == {made.uuid}
     assert told(cell) == []
-
-
-def test_a_delete_of_an_instance_on_no_host_ends_here(cell):
-    made = resting(cell, task=states.DELETING, host=None)
-    cell.sweep()
-    assert get(cell, made.uuid) is None
 
 
 RESTING = [
     (before.vm, before.task)
     for before in TRANSITIONS
-    if before.task in OF_TASK and before.task not in (*SOFT_DELETE.tasks, *RESTORE.tasks)
-    if not OF_TASK[before.task].steps
+    if before.task in OF_TASK
+    and before.task not in (*SOFT_DELETE.tasks, *RESTORE.tasks, *DELETE.tasks)
+    if not OF_TASK[before.task].is_move
 ]
 REBUILDS = [each for each in RESTING if each[1] in REBUILD.tasks]
 TOLD = [each for each in RESTING if OF_TASK[each[1]].why_not_resent is None]

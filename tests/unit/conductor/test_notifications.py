@@ -25,7 +25,7 @@ from tests.builders import (
     an_image,
     an_instance,
 )
-from tests.operation_rows import a_report, put_under
+from tests.operation_rows import a_report, begin_delete, put_under
 from tests.unit.golden import check_golden
 
 DOC = pathlib.Path(__file__).parents[3] / "doc"
@@ -265,24 +265,18 @@ def test_switched_off_they_cost_no_statement(cell, outcomes, begun, moving, monk
 
 
 def test_a_delete_has_one_once_it_is_over(cell):
-    made = an_instance(host="h1", vm_state=states.ACTIVE, task_state=states.DELETING)
+    made = an_instance(host="h1", vm_state=states.ACTIVE, task_state=None)
     with cell.database.begin() as session:
         instances.create(session, made)
-    for _ in range(2):
-        cell.deletion.finish(cell.context, made.uuid, "h1", [])
+    operation, gone = begin_delete(cell.database, made.uuid), ObservedGuest("h1", None)
+    cell.outcomes.end(cell.context, operation, a_report(gone))
+    with pytest.raises(exception.Conflict):
+        cell.outcomes.end(cell.context, operation, a_report(gone))
     assert cell.notifier.events() == ["instance.delete.end"]
     assert cell.notifier.publishers == ["nova-compute:h1"]
     data = cell.notifier.sent[0][1]["nova_object.data"]
     assert (data["state"], data["terminated_at"]) == ("deleted", data["deleted_at"])
     assert data["deleted_at"] is not None
-
-
-def test_of_a_server_without_a_host_it_comes_from_the_conductor(cell):
-    made = an_instance(vm_state=states.ERROR, task_state=states.DELETING)
-    with cell.database.begin() as session:
-        instances.create(session, made)
-    cell.deletion.finish_alone(cell.context, made.uuid, why="it is on no host")
-    assert (cell.notifier.events(), cell.notifier.publishers) == (["instance.delete.end"], [None])
 
 
 @pytest.mark.parametrize("vm_state", [states.ACTIVE, states.ERROR])

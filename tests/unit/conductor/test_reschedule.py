@@ -15,6 +15,7 @@ from tests.builders import (
     a_spec,
     an_instance,
 )
+from tests.operation_rows import begin_delete
 from tests.unit.db.test_cell import an_action, an_event
 
 NETWORKS = parse(["private=10.0.0.0/29"])
@@ -44,8 +45,7 @@ def under_way(cell, *, alternates=("h2", "h3"), attempt=1, host="h1", tried=(), 
 def leaving(cell, **values):
     """The same, which its user has deleted meanwhile."""
     made = under_way(cell, **values)
-    with cell.database.begin() as session:
-        instances.update(session, made.uuid, {"task_state": states.DELETING}, expected={})
+    begin_delete(cell.database, made.uuid)
     return made
 
 

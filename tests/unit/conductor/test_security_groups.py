@@ -21,6 +21,7 @@ from roost.rpc.compute import Compute
 from roost.security_groups import INGRESS, SecurityGroupRule, default_group, new_group
 from tests.builders import CELL1, CELL2, a_context, a_uuid, an_instance
 from tests.fakes.bus import RecordingBus
+from tests.operation_rows import begin_delete
 from tests.stories.cloud import wait_until
 from tests.unit.conductor.placements import end_leases
 
@@ -254,7 +255,8 @@ def test_a_change_is_done_though_no_host_can_be_told(cell_db, filterings, bus):
 
 
 def test_hosts_are_told_of_a_server_that_is_buried_without_its_host(cell):
-    uuid, _ = a_server(cell.database, "h1", vm_state=states.ACTIVE, task_state=states.DELETING)
+    uuid, _ = a_server(cell.database, "h1", vm_state=states.ACTIVE, task_state=None)
+    begin_delete(cell.database, uuid)
     a_server(cell.database, "h2", vm_state=states.ACTIVE, task_state=None)
     cell.filters = True
     cell.down = {"h1"}

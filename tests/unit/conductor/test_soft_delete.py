@@ -187,7 +187,7 @@ def test_what_is_put_away_long_enough_is_deleted_as_any_other(world, running):
     assert not mapping(world, new).queued_for_delete
     world.sweeper.finish_deletes()
     assert task(world, old)[1] == states.DELETING
-    assert world.casts()[-1][:2] == ("h1", "terminate_instance")
+    assert world.casts()[-1][:2] == ("h1", "run")
     assert usage(world) == NOTHING
 
 

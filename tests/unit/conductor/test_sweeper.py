@@ -34,7 +34,7 @@ def test_a_delete_that_did_not_reach_the_cell_is_carried_there(world):
     queue(world, uuid)
     world.sweeper.sweep()
     assert instance(world.cell1, uuid).task_state == states.DELETING
-    assert world.casts()[-1][:2] == ("h1", "terminate_instance")
+    assert world.casts()[-1][:2] == ("h1", "run")
     who = world.buses["fake://cell1/"].contexts[-1]
     assert (who.project_id, who.is_admin) == ("project", False)
 
@@ -56,7 +56,7 @@ def test_the_mapping_of_an_instance_that_still_ends_is_kept(world):
     for _ in range(2):
         world.sweeper.sweep()
     assert mapping(world, uuid) is not None
-    assert [method for _, method, _ in world.casts()].count("terminate_instance") == 1
+    assert [method for _, method, _ in world.casts()].count("run") == 1
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_dead_host_does_not_keep_the_deletes_of_others_waiting(world, cell1):
     bus.deaf = {"h1"}
     for _ in range(2):
         cell1.sweep()
-    assert [sent[:2] for sent in bus.sent] == [("h2", "terminate_instance")]
+    assert [sent[:2] for sent in bus.sent] == [("h2", "run")] * 2
 
 
 def test_a_build_whose_reschedule_was_cut_short_goes_on_to_the_next_host(world, cell1):

@@ -170,7 +170,7 @@ def test_a_delete_is_carried_out_when_its_cell_is_back(world, away):
     gone.back()
     world.sweeper.sweep()
     assert instance(world.cell1, uuid).task_state == states.DELETING
-    assert world.casts()[-1][:2] == ("h1", "terminate_instance")
+    assert world.casts()[-1][:2] == ("h1", "run")
 
 
 def test_a_wish_that_was_deleted_while_nobody_can_tell_who_has_it_ends_later(world, away):

@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from roost import exception, states
-from roost.db.cell import actions, builds, identity, instances, models, purge
+from roost.db.cell import actions, builds, deletion, identity, instances, models
 from roost.objects import InstanceAction, InstanceActionEvent, TriedHost
 from tests.builders import (
     CELL1,
@@ -244,12 +244,13 @@ def test_a_cell_database_belongs_to_one_cell(cell_db):
 
 
 def test_burial_leaves_nothing_but_the_marked_row(cell_db):
-    made = an_instance()
+    made = an_instance(host="h1")
     with cell_db.begin() as session:
         instances.create(session, made)
         builds.create(session, a_build(made.uuid))
-        actions.start(session, an_action(made.uuid, action="delete"))
-        assert purge.delete_with_record(session, made.uuid, [an_event("compute.destroy")])
-        assert not purge.delete_with_record(session, made.uuid, [])
+        (operation,) = deletion.begin(session, an_action(made.uuid, action="delete"), uuid=a_uuid())
+        deletion.finish(session, operation, [an_event("compute.destroy")], expected={})
+        with pytest.raises(exception.Conflict):
+            deletion.finish(session, operation, [], expected={})
         assert builds.find(session, made.uuid) is None
         assert actions.get(session, made.uuid, "req-1").finish_time is not None

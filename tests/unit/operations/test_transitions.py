@@ -4,6 +4,7 @@ from roost import states
 from roost.operations.kinds import (
     CREATE_BACKUP,
     CREATE_IMAGE,
+    DELETE,
     MIGRATE,
     OF_TASK,
     REBUILD,
@@ -13,7 +14,7 @@ from roost.operations.kinds import (
 from roost.operations.transitions import RESETS, TRANSITIONS, may_follow
 from roost.states import State
 
-PUT_AWAY = (*SOFT_DELETE.tasks, *RESTORE.tasks)
+PUT_AWAY = (*SOFT_DELETE.tasks, *RESTORE.tasks, *DELETE.tasks)
 OF_MOVES = {task for task, kind in OF_TASK.items() if kind.is_move}
 TASKS = [task for task in OF_TASK if task not in (*PUT_AWAY, *OF_MOVES)]
 
@@ -76,7 +77,7 @@ def test_what_is_to_be_put_away_ends_so_or_is_deleted():
 
 def test_what_is_put_away_is_restored_or_deleted_and_nothing_else():
     assert TRANSITIONS[State(states.SOFT_DELETED)] == {
-        *(State(states.SOFT_DELETED, task) for task in (*PUT_AWAY, states.DELETING)),
+        *(State(states.SOFT_DELETED, task) for task in PUT_AWAY),
         State(states.DELETED),
     }
 
@@ -91,7 +92,7 @@ def test_at_rest_a_server_follows_its_guest_unless_it_is_to_be_stopped():
 def test_what_an_administrator_may_declare_is_active_or_error_but_not_of_builds_and_deletes():
     assert set().union(*RESETS.values()) == {State(states.ACTIVE), State(states.ERROR)}
     others = set(TRANSITIONS) - set(RESETS)
-    ending = {states.DELETING, *PUT_AWAY}
+    ending = {*PUT_AWAY}
     assert {s.task for s in others} == {*states.BUILD_TASKS, *ending, *OF_MOVES, None}
     assert {s.vm for s in others if s.task is None} == {*(states.DELETED, states.SOFT_DELETED)}
 

@@ -76,5 +76,5 @@ def test_whatever_libraries_raise_while_something_is_sent_is_one_kind_of_ours(ki
     monkeypatch.setattr(kombu.Connection, "ensure_connection", fail)
     bus = Bus(conf.of({}), "rabbit://u:p@127.0.0.1:1/cell1")
     with pytest.raises(exception.Unavailable):
-        Compute(bus).on("h1").terminate_instance(a_context(), instance_uuid="u")
+        Compute(bus).on("h1").refresh_security_groups(a_context(), project_id="p")
     bus.close()

@@ -18,6 +18,7 @@ from typing import Any, Final
 from roost import exception, states
 from roost.conductor.cell.builds import refuse_others, root_name
 from roost.conductor.cell.liveness import COMPUTE
+from roost.conductor.cell.operations.delete import Deletion
 from roost.conductor.cell.operations.moves import Moving, ServerMoves, place_at, vm_state_before
 from roost.conductor.cell.operations.reports import (
     NO_GUEST,
@@ -60,6 +61,7 @@ class OperationOutcomes:
     host: str
     database: Database
     moves: ServerMoves
+    deletion: Deletion
     compute: Compute
     notifications: ServerNotifications
 
@@ -182,7 +184,8 @@ class OperationOutcomes:
             return
         event = self._event("give_up", str(what.why))
         if what.skips:
-            self.database.write(left_behind.note, overdue.instance_uuid, overdue.host)
+            if kind.is_move or kind.deletes:  # else it stays there
+                self.database.write(left_behind.note, overdue.instance_uuid, overdue.host)
             why = f"Without {overdue.host}, which removes what it has when it is up again."
             event = instant_event(
                 "cell-conductor.skip", host=self.host, result="Success", details=why
@@ -247,7 +250,14 @@ class OperationOutcomes:
             if again is not None:
                 self.send(context, again)
                 return
-        vm_state = self._write_end(operation, following.ending, report, moving, overdue)
+        own = {name: getattr(operation, name) for name in ("instance_uuid", "kind", "host", "step")}
+        if overdue is not None:
+            own["lease_until"] = overdue.lease_until  # its host has not renewed it meanwhile
+        if kind.deletes:
+            self.deletion.finish(context, operation, report.found.events, expected=own)
+            self.notifications.ended(context, operation, None)
+            return
+        vm_state = self._write_end(operation, following.ending, report, moving, own)
         if vm_state == states.ERROR:
             reason = reason or NO_GUEST
         elif kind.repeated_until_done:  # it has come to its end in any case
@@ -271,20 +281,20 @@ class OperationOutcomes:
         ending: Ending,
         report: StepReport,
         moving: Moving | None,
-        overdue: OverdueOperation | None,
+        own: Mapping[str, Any],
     ) -> str | None:
         """End the operation, with the state of its server; return the vm state, if it is new.
 
         One that has been given up ends even if its server has another task by now.
+
+        :param own: what the operation's row must have
         """
         uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
-        own = {name: getattr(operation, name) for name in ("instance_uuid", "kind", "host", "step")}
         expected: dict[str, Any] = {"task_state": kind.tasks} if kind.tasks else {}
         if moving is None:
             expected["host"] = operation.host
         events, message = report.found.events, report.found.reason
-        if overdue is not None:
-            own["lease_until"] = overdue.lease_until  # its host has not renewed it meanwhile
+        is_overdue = "lease_until" in own
         with self.database.begin() as session:
             changes = self._changes(session, ending, report, moving)
             if not kind.tasks:
@@ -292,11 +302,11 @@ class OperationOutcomes:
             try:
                 instances.update(session, uuid, changes, expected=expected)
             except (exception.Conflict, exception.NotFound):
-                if overdue is None or moving is not None:
+                if not is_overdue or moving is not None:
                     raise
                 changes = {}
             if changes.get("vm_state") == states.ERROR:
-                before = [] if overdue is None else actions.events_of(session, operation.uuid)
+                before = actions.events_of(session, operation.uuid) if is_overdue else []
                 note_error(session, uuid, report.found, events=[*before, *events])
             if moving is not None:
                 message = self.moves.write_end(session, ending, moving)
