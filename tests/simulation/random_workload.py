@@ -32,6 +32,11 @@ _IMAGES = (
 )
 _REBUILD = {"rebuild": None}  # its image is the world's
 _RESCUE = {"rescue": None}
+_INTERFACES = (
+    {"attach": None},
+    {"attach": None},
+    {"detach": None},
+)  # they have a path of their own
 _MIGRATE = {"migrate": None}
 _MOVES = (_MIGRATE, {"resize": {"flavorRef": "1"}}, {"resize": {"flavorRef": "2"}})
 # What people do to servers of a status; each look at a server is followed by another for as long as
@@ -44,6 +49,7 @@ _ACTIONS = {
         {"reboot": {"type": "SOFT"}},
         {"changePassword": {"adminPass": "secret"}},
         *_IMAGES,
+        *_INTERFACES,
         *_MOVES,
         _REBUILD,
         _RESCUE,
@@ -52,7 +58,13 @@ _ACTIONS = {
     ),
     "RESCUE": ({"unrescue": None}, {"unrescue": None}, {"unrescue": None}, *_RESETS),
     "ERROR": (_REBUILD, _RESCUE, {"reboot": {"type": "HARD"}}),
-    "PAUSED": ({"unpause": None}, {"unpause": None}, {"reboot": {"type": "HARD"}}, *_RESETS),
+    "PAUSED": (
+        {"unpause": None},
+        {"unpause": None},
+        {"reboot": {"type": "HARD"}},
+        *_INTERFACES,
+        *_RESETS,
+    ),
     "SUSPENDED": ({"resume": None}, {"resume": None}, {"reboot": {"type": "HARD"}}, *_RESETS),
     "SHUTOFF": (
         {"os-start": None},
@@ -209,16 +221,30 @@ class Story:
         if actions:
             action = self.random.choice(actions)
             token = ADMIN if action in (*_RESETS, _MIGRATE) else TOKEN
-            expected = (200, 202, 204, 404, 409, 0, 503, 504, *([400] if action in _MOVES else []))
-            path = f"/servers/{seen.uuid}/action"
-            if action is _REBUILD:
-                action = {"rebuild": {"imageRef": self.world.ground.image}}
-            status, _answer = self.world.ask("POST", path, action, token=token)
+            expected = [200, 202, 204, 404, 409, 0, 503, 504]
+            expected += [400] * (action in _MOVES) + [500] * (action in _INTERFACES)
+            if action in _INTERFACES:
+                status = self._change_interfaces(seen, next(iter(action)))
+            else:
+                path = f"/servers/{seen.uuid}/action"
+                if action is _REBUILD:
+                    action = {"rebuild": {"imageRef": self.world.ground.image}}
+                status, _answer = self.world.ask("POST", path, action, token=token)
             self.sea.totals[f"{next(iter(action))} {status}"] += 1
             if status not in expected:
                 self.wrong.append(f"{action} of {name} was answered {status}")
             if self.sea.raging:
                 self._someday(lambda: self._change(name), 0.5, 12)
+
+    def _change_interfaces(self, seen: Seen, way: str) -> int:
+        path = f"/servers/{seen.uuid}/os-interface"
+        if way == "attach":
+            status, _answer = self.world.ask("POST", path, {"interfaceAttachment": {}})
+            return status
+        status, answer = self.world.ask("GET", path)
+        for one in answer["interfaceAttachments"] if status == 200 else []:
+            status, _answer = self.world.ask("DELETE", f"{path}/{one['port_id']}")
+        return status
 
     def _find(self, name: str) -> Seen | None:
         truth = Truth(self.world)
