@@ -2,8 +2,8 @@
 
 ``manager.py`` serves the RPC interface for hosts; ``builds.py`` begins and ends builds,
 ``reschedule.py`` takes the next alternate, ``operations/`` takes operations to their end,
-``delete.py`` finishes deletes, ``liveness.py`` reports to schedulers which hosts are up,
-``sweeper.py`` takes up tasks whose lease has expired.
+``guest_reports.py`` writes what guests did by themselves, ``liveness.py`` reports to schedulers
+which hosts are up, ``sweeper.py`` takes up builds and operations whose lease has expired.
 
 Never imports ``roost.db.api`` or ``roost.cells``: import-linter keeps that.
 """
