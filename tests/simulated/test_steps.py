@@ -251,6 +251,7 @@ IN_SUITE = (
     "delete while it is rebuilt",
     "restore",
     "create_image",
+    "attach_interface",
 )
 # The scenario that goes through a flow.
 BY_FLOW = {

@@ -226,8 +226,9 @@ def wait_for_end(call: Call, server_ref: ServerRef, operation: Operation) -> Non
     if ended.code is None and ended.message is not None:
         raise exception.Conflict(ended.message)
     if ended.code is not None:
-        details = [one.details for one in cell.database.query(actions.events_of, operation.uuid)]
-        error = exception.of_code(ended.code, [*filter(None, details)][-1])
+        events = cell.database.query(actions.events_of, operation.uuid)
+        said = [one.details for one in events if one.details and one.host == operation.host]
+        error = exception.of_code(ended.code, [str(ended.message), *said][-1])
         if not call.allows(policies.SHOW_HOST):
             error = exception.without_host(error, operation.host)
         raise error
@@ -236,12 +237,12 @@ def wait_for_end(call: Call, server_ref: ServerRef, operation: Operation) -> Non
 def _await_end(cell: Cell, operation: Operation) -> actions.ActionEnd | None:
     deadline, pause = time.monotonic() + PATIENCE, _FIRST_PAUSE
     while time.monotonic() < deadline:
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
         with contextlib.suppress(exception.Unavailable):  # the cell may come back in time
             ended = cell.database.query(actions.find_end, operation.uuid)
             if ended is not None:
                 return ended
-        time.sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)
     return None
 
 
