@@ -62,6 +62,7 @@ from tests.builders import (
     an_image,
     an_instance,
 )
+from tests.fakes.attaching_host import AttachingHost
 from tests.fakes.bus import RecordingBus
 from tests.fakes.images import FakeImageStore
 from tests.fakes.scheduler_hosts import FakeSchedulerHosts
@@ -371,7 +372,9 @@ def made(api_db, make_database, options, *, authentication=None, policy=None, ne
             routes=ROUTES,
         )
         client = Client(make_app(parts))
-        yield World(client, api_db, databases, api_bus, buses, scheduler, images, parts)
+        world = World(client, api_db, databases, api_bus, buses, scheduler, images, parts)
+        AttachingHost(world)
+        yield world
         parts.cells.close()
 
 

@@ -15,7 +15,7 @@ from roost.standalone.tables import list_rules
 from tests import api_harness
 from tests.api_harness import ADMIN, ALICE
 from tests.builders import CELL1, a_uuid, a_vif
-from tests.functional.api.attaching_host import AttachingHost
+from tests.fakes.attaching_host import AttachingHost
 from tests.functional.api.sample_requests import say_that_it_is_up
 
 API = pathlib.Path(exception.__file__).parent / "api"

@@ -5,12 +5,12 @@ from roost.db.cell import instances, operations
 from roost.db.types import utcnow
 from roost.objects import InstanceActionEvent, NetworkInfo
 from roost.operations import kinds
-from roost.operations.kinds import ATTACH_INTERFACE
+from roost.operations.kinds import ATTACH_INTERFACE, DEVICE
 from tests.builders import CELL1, a_vif
 
 
 class AttachingHost:
-    """Ends each operation when it is sent; with an error, if it has one.
+    """Ends each operation on interfaces when it is sent; with an error, if it has one.
 
     ``silent``: it does nothing. ``vif``: what it attaches, but for ids. ``asked``: the operations.
     """
@@ -20,7 +20,9 @@ class AttachingHost:
         self.error, self.silent, self.vif, self.asked = None, False, {}, []
         world.buses["fake://cell1/"].hears["run"] = self._run
 
-    def _run(self, operation):
+    def _run(self, operation, **_more):
+        if kinds.get(operation.kind).lock != DEVICE:
+            return
         self.asked.append(operation)
         if not self.silent:
             self.end(operation)
