@@ -1,5 +1,6 @@
 """The manager of a compute host: serves the RPC interface :mod:`roost.rpc.compute`."""
 
+import contextlib
 import functools
 import logging
 import time
@@ -29,7 +30,7 @@ from roost.objects import (
     RequestSpec,
     Selection,
 )
-from roost.operations.kinds import KINDS
+from roost.operations.kinds import DEVICE, DISK, KINDS
 from roost.rpc.compute import Compute
 from roost.servicegroup.driver import ServiceGroup
 
@@ -292,11 +293,14 @@ class ComputeManager:
         do = functools.partial(self._delete if kind.deletes else self._carry_out, work)
         once = (operation.uuid, operation.step, password is not None)
         executor = self._executors.of(kind, operation.step)
-        # other work would do nothing for a server that is being deleted
-        self._tasks.put(uuid, do, executor=executor, key=once, lease=lease, ahead=kind.deletes)
+        # Changes of devices do not queue behind an image, which may take an hour. And other work
+        # would do nothing for a server that is being deleted.
+        queue = f"{uuid} devices" if kind.lock == DEVICE else uuid
+        self._tasks.put(queue, do, executor=executor, key=once, lease=lease, ahead=kind.deletes)
 
     def _carry_out(self, work: HostOperation) -> None:
-        with self._locks.hold(work.uuid):
+        shares = work.kind.lock == DISK
+        with contextlib.nullcontext() if shares else self._locks.hold(work.uuid):
             if not runner.run(work):
                 snapshot.forget(work)
 

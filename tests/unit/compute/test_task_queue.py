@@ -11,7 +11,7 @@ from roost.context import current
 from roost.objects import NetworkRequest
 from roost.operations.kinds import ATTACH_INTERFACE, DETACH_INTERFACE, OF_TASK
 from tests import log_lines
-from tests.builders import a_context, a_flavor, a_uuid
+from tests.builders import a_context, a_flavor, a_uuid, an_image
 from tests.unit.compute.conftest import change_interfaces, run
 
 REQUEST = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
@@ -160,20 +160,43 @@ def test_a_stopping_host_finishes_the_task_under_way_and_drops_what_waits(
 
 
 def test_interfaces_of_one_server_wait_for_its_task_and_those_of_others_do_not(
-    rig, boot, manager, stubborn, wait_until
+    rig, boot, threads, stubborn, wait_until
 ):
     go_on, stopping = stubborn
-    busy, other = served(rig, boot, manager, 2)
-    stop(manager, busy)
-    wait_until(lambda: stopping)
-    waits, done = (
-        change_interfaces(rig, manager, one, ATTACH_INTERFACE, port_id=a_uuid(), request=REQUEST)
-        for one in (busy, other)
-    )
-    wait_until(lambda: done in rig.conductor.ended)
-    assert waits not in rig.conductor.ended
-    go_on.set()
-    wait_until(lambda: waits in rig.conductor.ended)
+    with futures.ThreadPoolExecutor(2) as devices:
+        manager = rig.manager(tasks=threads, devices=devices)
+        busy, other = served(rig, boot, manager, 2)
+        stop(manager, busy)
+        wait_until(lambda: stopping)
+        port = {"port_id": a_uuid(), "request": REQUEST}
+        waits, done = (
+            change_interfaces(rig, manager, one, ATTACH_INTERFACE, **port) for one in (busy, other)
+        )
+        wait_until(lambda: done in rig.conductor.ended)
+        assert waits not in rig.conductor.ended
+        go_on.set()
+        wait_until(lambda: waits in rig.conductor.ended)
+
+
+def test_interfaces_do_not_wait_for_an_image_of_their_server(rig, boot, threads, wait_until):
+    """Its upload may take an hour."""
+    go_on = threading.Event()
+    rig.store.upload = lambda _context, image_id, _disk: (go_on.wait(10), an_image(id=image_id))[1]
+    with futures.ThreadPoolExecutor(2) as devices:
+        manager = rig.manager(tasks=threads, devices=devices)
+        (server,) = served(rig, boot, manager, 1)
+        image = rig.store.create(a_context(), an_image(owner="project"))
+        rig.conductor.images[server.uuid] = image
+        server.task_state = states.IMAGE_SNAPSHOT_PENDING
+        run(manager, server, kind="create_image", image=image)
+        wait_until(lambda: server.task_state == states.IMAGE_UPLOADING)
+        made = change_interfaces(
+            rig, manager, server, ATTACH_INTERFACE, port_id=a_uuid(), request=REQUEST
+        )
+        wait_until(lambda: made in rig.conductor.ended)
+        assert server.task_state == states.IMAGE_UPLOADING
+        go_on.set()
+        wait_until(lambda: server.task_state is None)
 
 
 def test_a_hundred_changes_of_interfaces_keep_no_stop_waiting(rig, boot, threads, wait_until):

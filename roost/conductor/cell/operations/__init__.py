@@ -2,5 +2,6 @@
 
 ``outcomes.py`` gives hosts their leases, takes their reports, and carries out what follows
 (``roost/operations/advance.py``); ``moves.py`` has what only moves do: they go from host to host,
-with ``claims.py``; ``delete.py`` ends a delete; ``confirmations.py`` confirms those that their users have forgotten.
+with ``claims.py``; ``delete.py`` ends a delete; ``confirmations.py`` confirms the moves that their
+users have forgotten.
 """
