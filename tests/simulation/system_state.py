@@ -46,6 +46,7 @@ class Seen:
     changed_interfaces: int = 0  # how often somebody has asked for that
     builds: int = 0
     operations: int = 0
+    open_actions: int = 0  # of the history, which have not ended
     faults: int = 0
     moves: list[sa.Row] = dataclasses.field(default_factory=list)  # that are not over
 
@@ -61,6 +62,7 @@ class Seen:
                 self.ports,
                 self.builds,
                 self.operations,
+                self.open_actions,
             )
         )
 
@@ -74,7 +76,7 @@ class Seen:
             f"rows {rows}, buried in {self.buried}, mapped {self.mapping is not None}, wish"
             f" {self.build_request}, claims {claims}, guests {self.guests}, ports {self.ports},"
             f" builds {self.builds}, operations {self.operations}, faults {self.faults},"
-            f" moves {self.moves}"
+            f" open actions {self.open_actions}, moves {self.moves}"
         )
 
 
@@ -152,6 +154,7 @@ class Truth:
             or getattr(row, "lease_until", None) is not None
             or seen.builds
             or seen.operations
+            or seen.open_actions
         ):
             yield "is not at rest"
         elif row.vm_state == states.ERROR:
@@ -243,6 +246,7 @@ _CELL = {
     ),
     "builds": sa.select(cell_models.builds.c.instance_uuid),
     "operations": sa.select(cell_models.operations.c.instance_uuid),
+    "open_actions": sa.select(_actions.instance_uuid).where(_actions.finish_time.is_(None)),
     "faults": sa.select(cell_models.instance_faults.c.instance_uuid),
 }
 _CLAIMS = sa.select(
