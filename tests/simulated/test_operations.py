@@ -1,74 +1,214 @@
-"""Every step of every move fails, is repeated, is undone twice, or its host dies.
+"""Every step of every kind of operation fails, is repeated, is undone twice, or its host dies.
 
-Whatever it is, the server is usable a minute later: at rest, on one host, where its guest runs. And
-in the end, when the host is back, nothing is left. See ``tests/simulation``.
+Whatever it is, a minute later the server is as the table of the kinds says: at rest, on one host,
+with its guest; or nothing is left of it. And in the end, when the host is back, all is in order.
+See ``tests/simulation``.
 """
+
+import dataclasses
+import functools
+import itertools
 
 import pytest
 
 from roost import states
-from roost.operations import kinds
+from roost.operations import kinds, steps
 from tests.parts import second
-from tests.simulated.test_steps import BEGIN, boot, way_to
+from tests.simulated.test_steps import BEGIN, LEADS_TO, LONG, boot, way_to
 from tests.simulation.fault_model import Calm
 from tests.simulation.scenarios import Reef, User, in_order
 from tests.simulation.simulated_cloud import ADMIN, World
-from tests.simulation.step_faults import MISHAPS, Runner, happening_in_moves
-from tests.simulation.system_state import Truth
+from tests.simulation.step_faults import GONE, MISHAPS, Runner, happening_in_steps
+from tests.simulation.system_state import POWER_AT_REST, Truth
 
 pytestmark = pytest.mark.timeout(3600)  # they run where nothing else wants to
 WITHIN = 60.0  # seconds
-GONE = "is gone for good"
+# The others are a part of the soak; a resize has the steps of a migration.
+IN_SUITE = (
+    *(kinds.MIGRATE, kinds.CONFIRM_RESIZE, kinds.REVERT_RESIZE),
+    *(kinds.STOP, kinds.REBUILD, kinds.DELETE, kinds.ATTACH_INTERFACE),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A kind that begins in a vm state, and what happens to one of its steps.
+
+    ``failing``: the step that fails before it, which it undoes.
+    """
+
+    kind: kinds.Kind
+    begins: str
+    step: str
+    failing: str | None
+    mishap: str
+
+    def __str__(self):
+        steps = filter(None, (self.failing, self.step))
+        return "-".join((str(self.kind), self.begins, *steps, self.mishap))
+
+    @property
+    def retained_for(self):
+        return LONG if states.SOFT_DELETED in (self.begins, self.kind.leads_to) else 0
+
+    @property
+    def is_done(self):
+        """Whether the operation does what it is to do all the same."""
+        kind, step = self.kind, self.kind.step(self.step)
+        if self.failing:
+            return False
+        if self.mishap in HARMLESS:
+            return self.mishap == "runs twice" or kind.why_not_resent is None
+        return kind.repeated_until_done or (step.at != steps.HOST and step.undo is None)
+
+    @property
+    def ending(self):
+        """How the operation ends, by the table of the kinds."""
+        kind, step = self.kind, self.kind.step(self.step)
+        if self.is_done:
+            return kind.done
+        if step.at == steps.HOST and self.mishap in (*HARMLESS, GONE):
+            return kind.lost
+        return steps.IN_ERROR if step.spoils_guest else kind.failed
+
+    @property
+    def vm_states(self):
+        """The vm states that the server may be in then."""
+        found = {states.SOFT_DELETED: states.STOPPED, states.ERROR: states.ACTIVE}
+        as_found = found.get(self.begins, self.begins)
+        vm_state = self.ending.vm_state
+        if self.is_done or (vm_state == steps.FOUND and self.mishap != "fails before"):
+            return {usually(self.kind, self.begins)}
+        if vm_state in (steps.UNCHANGED, states.ERROR):  # until its host reports its guest
+            return {self.begins if vm_state == steps.UNCHANGED else vm_state, as_found}
+        return {as_found if vm_state == steps.FOUND else vm_state}
+
+
+HARMLESS = ("runs twice", "dies before", "dies after")
 
 
 def cases():
-    """Yield each kind of move with each of its steps, the step that fails before it, and mishaps.
+    """Yield each step of each kind, in each state that this may begin in, with each mishap."""
+    for kind, mishap in itertools.product(kinds.KINDS.values(), (*MISHAPS, GONE)):
+        for begins, step in itertools.product(kind.begins, kind.steps):
+            if begins == kind.leads_to:
+                continue  # it is there
+            if step.undo is not None or mishap != "is undone twice":
+                yield Case(kind, begins, step.name, None, mishap)
+            if step.undo is not None and mishap != "is undone twice":
+                yield Case(kind, begins, step.undo.name, step.name, mishap)
 
-    A resize has the steps of a migration: it is a part of the soak.
-    """
-    for kind in kinds.KINDS.values():
-        for step in kind.steps if kind.is_move else ():
-            for mishap in (*MISHAPS, GONE):
-                if step.undo is not None or mishap != "is undone twice":
-                    yield kind, step.name, None, mishap
-                if step.undo is not None and mishap != "is undone twice":
-                    yield kind, step.undo.name, step.name, mishap
+
+def deleted_cases():
+    """Yield each step during which its server is deleted, and what happens to it."""
+    for case in cases():
+        once = case.begins == next(one for one in case.kind.begins if one != states.BUILDING)
+        if once and not case.kind.deletes and case.mishap != "is undone twice":
+            yield case
+
+
+def is_in_suite(case):
+    begins = (states.BUILDING, states.ACTIVE, states.RESIZED)
+    return case.kind in IN_SUITE and case.begins in (case.kind.begins[0], *begins)
 
 
 @pytest.mark.parametrize(
-    "case",
-    [second(case) if case[0] is kinds.RESIZE else case for case in cases()],
-    ids=lambda case: "-".join(map(str, case)),
+    "case", [case if is_in_suite(case) else second(case) for case in cases()], ids=str
 )
-def test_a_minute_after_a_mishap_in_its_move_a_server_is_usable(case):
-    kind, step, failing, mishap = case
-    runner = Runner(step, mishap)
-    before = [Runner(failing, "fails after")] if failing else []
-    with World(0, Calm()) as world, happening_in_moves(*before, runner):
+def test_a_minute_after_a_mishap_in_its_operation_a_server_is_usable(case):
+    check(case, case.vm_states)
+
+
+@pytest.mark.parametrize(
+    "case", [case if is_in_suite(case) else second(case) for case in deleted_cases()], ids=str
+)
+def test_a_minute_after_a_server_is_deleted_in_an_operation_nothing_of_it_is_left(case):
+    check(case, {states.DELETED}, meanwhile=begin_to_delete)
+
+
+def check(case, expected, meanwhile=lambda _case, _user: None):
+    """Begin an operation, let the mishap happen, and look what becomes of the server.
+
+    :param expected: vm states
+    :param meanwhile: called with the case and its user in the step, before the mishap
+    """
+    before = [Runner(case.failing, "fails after")] if case.failing else []
+    with World(0, Calm(), retained_for=case.retained_for) as world:
         dead = []
-        world.on_death = dead.append if mishap == GONE else lambda one: revive(world, one.name)
-        world.start()
-        world.loop.run(world.loop.now + 2.5)
-        user = User(world, Reef())
-        world.do(lambda: begin(kind, user))
-        run_until(world, lambda: runner.happened)
-        assert runner.happened
-        for one in dead:
-            world.do(lambda host=one.name: force_down(world, host))
-        run_until(world, lambda: is_usable(world, dead))
-        assert is_usable(world, dead), list(map(str, Truth(world).named("server0")))
+        world.on_death = lambda one: revive(world, one.name)
+        user = bring_to(world, case.kind, case.begins)
+        if case.mishap == GONE:
+            world.on_death = dead.append
+        runner = Runner(case.step, case.mishap, functools.partial(meanwhile, case, user))
+        with happening_in_steps(*before, runner):
+            begin(case.kind, user, case.begins)
+            run_until(world, lambda: runner.happened)
+            for one in dead:
+                world.do(lambda host=one.name: force_down(world, host))
+            look = functools.partial(wrong, world, user, expected, dead)
+            run_until(world, lambda: not look())
+            assert look() == []
         for one in dead:
             world.start(one.name)
             world.do(lambda host=one.name: force_down(world, host, is_down=False))
+        assert runner.happened
         assert list(in_order(world, user)) == []
+        assert world.loop.accidents == []
 
 
-def begin(kind, user):
+def begin_to_delete(case, user):
+    act = functools.partial(user.delete, "server0", by_force=bool(case.retained_for))
+    user.world.loop.spawn(user.world.people, act, "delete")
+    user.world.loop.sleep(0.5)
+
+
+@functools.cache
+def usually(kind, begins):
+    """Return the vm state that a server comes to by an operation without a mishap."""
+    case = Case(kind, begins, kind.steps[0].name, None, "none")
+    if kind.deletes:
+        return states.DELETED
+    with World(0, Calm(), retained_for=case.retained_for) as world:
+        user = bring_to(world, kind, begins)
+        begin(kind, user, begins)
+        world.loop.run(world.loop.now + 5)
+        ((_cell, row),) = Truth(world).named("server0")[0].rows
+        assert row.task_state is None
+        return row.vm_state
+
+
+def bring_to(world, kind, begins):
+    """Start a world with a server in a vm state, in which an operation may begin."""
+    world.start()
+    world.loop.run(world.loop.now + 2.5)
+    user = User(world, Reef())
+    world.do(lambda: _bring(user, kind, begins))
+    return user
+
+
+def _bring(user, kind, begins):
+    if begins == states.BUILDING:
+        user.boot()
+        while not any(
+            row.host for seen in Truth(user.world).named("server0") for _, row in seen.rows
+        ):
+            user.world.loop.sleep(0.05)
+        return
     boot(user)
-    if (way := way_to(kind)) is not None:
-        BEGIN[way](user)
-        user.wait_for("server0", kind.begins[0])
-    BEGIN[kind](user)
+    if begins == states.ERROR:
+        user.act("server0", {"os-resetState": {"state": "error"}})
+    elif begins != states.ACTIVE:
+        BEGIN[way_to(kind) if begins == kind.begins[0] else LEADS_TO[begins]](user)
+        user.wait_for("server0", begins)
+
+
+def begin(kind, user, begins):
+    """Let a user begin an operation, and wait for its end beside all else."""
+    if kind is kinds.DELETE:
+        act = functools.partial(user.delete, "server0", by_force=begins == states.SOFT_DELETED)
+    else:
+        act = functools.partial(BEGIN[kind], user)
+    user.world.loop.spawn(user.world.people, act, str(kind))
 
 
 def run_until(world, is_so):
@@ -86,10 +226,22 @@ def force_down(world, host, *, is_down=True):
     assert world.ask("PUT", "/os-services/force-down", body, token=ADMIN)[0] == 200
 
 
-def is_usable(world, dead):
-    """Return whether the server is at rest, and runs, unless it rests on a host that is dead."""
-    (seen,) = Truth(world).named("server0")
+def wrong(world, user, vm_states, dead):
+    """Return what is wrong with the server, but for its guests on hosts that are dead."""
+    truth = Truth(world)
+    (seen,) = truth.named("server0")
+    found = [row.vm_state for _cell, row in seen.rows] or [states.DELETED]
+    if not {*found} <= vm_states:
+        return [f"it is {found}, not {vm_states}"]
+    if not dead:
+        return list(truth.wrong(kept=sorted(user.kept), gone=user.gone))
+    hosts = {one.name for one in dead}
+    seen.guests = {host: power for host, power in seen.guests.items() if host not in hosts}
+    if found == [states.DELETED]:
+        return [] if seen.is_nothing else [str(seen)]
     ((_cell, row),) = seen.rows
-    rests = row.task_state is None and row.vm_state in (states.ACTIVE, states.RESIZED)
-    runs = seen.guests.get(row.host) == states.RUNNING
-    return rests and (runs or row.host in [one.name for one in dead])
+    rests = row.task_state is None and not seen.operations and not seen.open_actions
+    runs = row.host in hosts or seen.guests.get(row.host) == POWER_AT_REST.get(row.vm_state)
+    claimed = {row.host} <= {claim.host for claim in seen.claims}
+    says_why = row.vm_state != states.ERROR or seen.faults
+    return [] if rests and runs and claimed and says_why else [str(seen)]

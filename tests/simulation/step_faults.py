@@ -1,4 +1,4 @@
-"""What can happen to a step of a flow (``roost.flow``), or of a move, and how to do it once."""
+"""What can happen to a step of a flow (``roost.flow``) or an operation, and how to do it once."""
 
 import contextlib
 import functools
@@ -10,6 +10,7 @@ from roost.compute.operations import rebuild
 from roost.compute.operations import runner as hosts
 from roost.conductor.super import boot
 from roost.flow import Flow
+from roost.operations.kinds import KINDS
 from tests.simulation.loop import Killed, current
 
 MISHAPS = (
@@ -20,6 +21,7 @@ MISHAPS = (
     "dies before",
     "dies after",
 )
+GONE = "is gone for good"
 FLOWS: dict[str, Flow[Any]] = {
     "place": boot.PLACE,
     "record": boot.RECORD,
@@ -34,20 +36,27 @@ class Accident(RuntimeError):
 
 
 class Runner:
-    """Runs the steps of one flow, and lets a mishap happen to one of them, the first time."""
+    """Runs the steps of one flow, and lets a mishap happen to one of them, the first time.
 
-    def __init__(self, step: str, mishap: str) -> None:
-        self.step, self.mishap = step, mishap
-        self.happened = False
+    :param meanwhile: happens then, too, before the mishap
+    """
+
+    def __init__(
+        self, step: str, mishap: str, meanwhile: Callable[[], object] = lambda: None
+    ) -> None:
+        self.step, self.mishap, self._meanwhile = step, mishap, meanwhile
+        self.happened = self._begun = False
         self._undos: set[str] = set()
 
     def __call__(self, do: Callable[[Any], None], work: Any) -> None:
         twice = self.happened and self.mishap == "is undone twice" and do.__name__ in self._undos
         if twice:
             do(work)
-        if do.__name__ != self.step or self.happened:
+        if do.__name__ != self.step or self._begun:
             do(work)
             return
+        self._begun = True
+        self._meanwhile()
         self.happened = True
         self._let_happen(do, work)
 
@@ -57,7 +66,7 @@ class Runner:
     def _let_happen(self, do: Callable[[Any], None], work: Any) -> None:
         if self.mishap == "fails before":
             raise Accident(self.step)
-        if self.mishap in ("dies before", "is gone for good"):
+        if self.mishap in ("dies before", GONE):
             _die()
         do(work)
         if self.mishap == "runs twice":
@@ -97,14 +106,25 @@ def happening(flow: str, runner: Runner) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def happening_in_moves(*runners: Runner) -> Iterator[None]:
-    """Let the steps of moves go through runners, each through that of its name."""
+def happening_in_steps(*runners: Runner) -> Iterator[None]:
+    """Let the steps of operations go through runners, each through that of its name."""
     before = dict(hosts.STEPS)
+    undos = {step.undo for kind in KINDS.values() for step in kind.steps}
     for runner in runners:
-        runner.watch({"discard", "stay", "withdraw"})
-        do = functools.partial(runner, before[runner.step])
+        runner.watch({undo.name for undo in undos if undo is not None})
+        do = functools.partial(runner, _named(runner.step, before[runner.step]))
         hosts.STEPS[runner.step] = do  # type: ignore[index]
     try:
         yield
     finally:
         hosts.STEPS.update(before)  # type: ignore[attr-defined]
+
+
+def _named(step: str, do: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Return the work of a step under the name of the step."""
+
+    def named(work: Any) -> None:
+        do(work)
+
+    named.__name__ = step
+    return named
