@@ -133,7 +133,7 @@ class World:
             build_requests.create(session, [build_request], spec=spec)
             if cell_uuid is not None:
                 build_requests.forget(session, instance.uuid)
-                instance_mappings.place(session, instance.uuid, cell_uuid)
+                instance_mappings.map_to_cell(session, instance.uuid, cell_uuid)
         return instance
 
     def build_request(self, **values):

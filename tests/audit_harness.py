@@ -129,7 +129,7 @@ class World:
             instances.create(session, instance)
         with self.api_db.begin() as session:
             build_requests.forget(session, uuid)
-            instance_mappings.place(session, uuid, cell_uuid)
+            instance_mappings.map_to_cell(session, uuid, cell_uuid)
         self.guests[host][host].add(uuid)
         return uuid
 

@@ -22,7 +22,7 @@ from roost.db.cell import audits as in_cell
 from roost.db.cell import instances
 from roost.db.engine import Database
 from roost.external.neutron_ports import LeftoverPorts
-from roost.objects import Instance, InstancePlace
+from roost.objects import Instance, InstanceResources
 from roost.objects.allocations import of_host, plus
 from roost.objects.topology import sizes_of
 from roost.scheduler.client import SchedulerClient
@@ -153,7 +153,9 @@ class RepairExecutor:
                 host=host,
                 node=node,
                 holdings=holdings,
-                places=[place for one in there if (place := _place(one)) is not None],
+                instance_resources=[
+                    found for one in there if (found := _resources(one)) is not None
+                ],
             )
         except exception.NotFound as error:
             advice = "Start its roost-compute, or remove the host."
@@ -223,7 +225,7 @@ class RepairExecutor:
 
     def _forget(self, repair: Repair) -> RepairOutcome:
         if repair.cell_uuid is None:
-            return self._forget_unplaced(repair)
+            return self._forget_unmapped(repair)
         cell_uuid = repair.cell_uuid
         with self._cells.get(cell_uuid).database.read() as session:
             deleted = bool(in_cell.list_deleted(session, [repair.subject]))
@@ -237,12 +239,12 @@ class RepairExecutor:
         )
         return _swapped(repair, "deleted", done=done)
 
-    def _forget_unplaced(self, repair: Repair) -> RepairOutcome:
+    def _forget_unmapped(self, repair: Repair) -> RepairOutcome:
         """Delete a mapping unless a cell has the instance; an unavailable cell fails the repair."""
         for cell in self._cells.all():
             if cell.database.query(instances.list_known, [repair.subject]):
                 return RepairOutcome(repair, NO_LONGER_SO)
-        done = self._api_database.write(api_level.forget_unplaced, repair.subject)
+        done = self._api_database.write(api_level.forget_unmapped, repair.subject)
         return _swapped(repair, "deleted", done=done)
 
     def _end_lease(self, repair: Repair) -> RepairOutcome:
@@ -255,9 +257,9 @@ def _holding(instance: Instance) -> dict[str, dict[str, int]]:
     return plus(of_host(sizes), instance.allocations)
 
 
-def _place(instance: Instance) -> InstancePlace | None:
+def _resources(instance: Instance) -> InstanceResources | None:
     """Return the NUMA cells and devices of an instance; None: it has none."""
-    return InstancePlace.of_holder(instance, instance_uuid=instance.uuid)
+    return InstanceResources.of_holder(instance, instance_uuid=instance.uuid)
 
 
 def _swapped(repair: Repair, what: str, *, done: bool) -> RepairOutcome:

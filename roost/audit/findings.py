@@ -129,15 +129,15 @@ def _instances_without_guest(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 
 def _instances_on_two_hosts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    places: dict[str, set[str]] = collections.defaultdict(set)
+    hosts_of: dict[str, set[str]] = collections.defaultdict(set)
     for (_cell, host), guests in snapshot.guests.items():
         for uuid in guests:
-            places[uuid].add(host)
+            hosts_of[uuid].add(host)
     for instance in snapshot.instances:
-        if instance.uuid in places and instance.host:
-            places[instance.uuid].add(instance.host)
-            places[instance.uuid].discard(instance.other_host or "")
-    for uuid, hosts in places.items():
+        if instance.uuid in hosts_of and instance.host:
+            hosts_of[instance.uuid].add(instance.host)
+            hosts_of[instance.uuid].discard(instance.other_host or "")
+    for uuid, hosts in hosts_of.items():
         if len(hosts) > 1:
             yield uuid, f"is on {' and '.join(sorted(hosts))}"
 

@@ -87,7 +87,7 @@ class _Facts:
 
     def guest_hosts(self, uuid: str) -> set[tuple[str, str]]:
         """Return the cells and hosts that have a guest of this instance."""
-        return {place for place, guests in self.snapshot.guests.items() if uuid in guests}
+        return {where for where, guests in self.snapshot.guests.items() if uuid in guests}
 
 
 _Remedy = Callable[[Finding, _Facts], Iterator[Repair]]

@@ -26,7 +26,7 @@ from roost.compute.host import Host
 from roost.compute.instance_events import InstanceEvents
 from roost.compute.leases import Lease, LostLease
 from roost.compute.network.driver import AwaitsPlugging
-from roost.compute.virt.driver import GuestPlacement, Kernel, WatchesSteps
+from roost.compute.virt.driver import GuestResources, Kernel, WatchesSteps
 from roost.context import RequestContext
 from roost.flow import Flow, Step
 from roost.objects import Instance, NetworkInfo, Selection
@@ -348,7 +348,7 @@ def spawn(build: Build) -> None:
             build.instance,
             image_path=build.image_path,
             network_info=build.network_info,
-            placement=GuestPlacement.of(build.selection or build.instance),
+            resources=GuestResources.of(build.selection or build.instance),
             config_drive=drive,
             kernel=build.kernel,
         )

@@ -14,11 +14,11 @@ from typing import Any, Final, NamedTuple, Self
 from oslo_config import cfg
 
 from roost import exception
-from roost.compute.virt.driver import GuestPlacement, HostResources, Load
+from roost.compute.virt.driver import GuestResources, HostResources, Load
 from roost.objects import (
     HostReport,
     Instance,
-    InstancePlace,
+    InstanceResources,
     PciAllocation,
     PciPool,
     ResourceInventory,
@@ -57,17 +57,17 @@ class Share:
     """The resources of one instance: amounts, and which CPUs, NUMA cells, devices and so on."""
 
     amounts: Amounts
-    placement: GuestPlacement = dataclasses.field(default_factory=GuestPlacement)
+    resources: GuestResources = dataclasses.field(default_factory=GuestResources)
 
 
 NOTHING: Final = Share(Amounts(0, 0, 0))
 
 
-def share_of(instance: Instance, placement: GuestPlacement) -> Share:
+def share_of(instance: Instance, resources: GuestResources) -> Share:
     """Return the resources that an instance uses."""
-    sizes = sizes_of(instance.flavor, instance.image, placement.numa_topology)
+    sizes = sizes_of(instance.flavor, instance.image, resources.numa_topology)
     amounts = Amounts(**{name: sizes[each] for name, each in _CLASSES.items()})
-    return Share(amounts, placement)
+    return Share(amounts, resources)
 
 
 def total(shares: Iterable[Share]) -> Amounts:
@@ -109,9 +109,9 @@ def check(
     :raises roost.exception.NoCapacity: with ``resource``, ``asked`` and ``free`` as details
     """
     _check_amounts(host, wanted.amounts, used=total(others), limit=limit)
-    _check_pinning(host, wanted.placement, others=others, has=has)
-    _check_devices(host, wanted.placement.pci, others=others, pools=has.pci_pools)
-    _check_allocations(host, wanted.placement, others=others, has=has)
+    _check_pinning(host, wanted.resources, others=others, has=has)
+    _check_devices(host, wanted.resources.pci, others=others, pools=has.pci_pools)
+    _check_allocations(host, wanted.resources, others=others, has=has)
 
 
 def _check_amounts(host: str, asked: Amounts, *, used: Amounts, limit: Amounts) -> None:
@@ -122,12 +122,12 @@ def _check_amounts(host: str, asked: Amounts, *, used: Amounts, limit: Amounts) 
 
 
 def _check_pinning(
-    host: str, placement: GuestPlacement, *, others: Sequence[Share], has: HostResources
+    host: str, resources: GuestResources, *, others: Sequence[Share], has: HostResources
 ) -> None:
     """Make sure that no CPU is dedicated to two instances."""
     free = {cpu for cell in has.numa_cells for cpu in cell.pcpus}
-    free.difference_update(cpu for other in others for cpu in other.placement.pinned_cpus)
-    lacking = sorted(set(placement.pinned_cpus) - free)
+    free.difference_update(cpu for other in others for cpu in other.resources.pinned_cpus)
+    lacking = sorted(set(resources.pinned_cpus) - free)
     if lacking:
         raise exception.NoCapacity(
             f"{host} cannot dedicate CPU {', '.join(map(str, lacking))}", resource="pinning"
@@ -143,7 +143,7 @@ def _check_devices(
 ) -> None:
     asked = _counted(allocations)
     there = _counted(pools)
-    taken = _counted(device for other in others for device in other.placement.pci)
+    taken = _counted(device for other in others for device in other.resources.pci)
     for kind, count in asked.items():
         free = max(there[kind] - taken[kind], 0)
         if count > free:
@@ -152,18 +152,18 @@ def _check_devices(
 
 
 def _check_allocations(
-    host: str, placement: GuestPlacement, *, others: Sequence[Share], has: HostResources
+    host: str, resources: GuestResources, *, others: Sequence[Share], has: HostResources
 ) -> None:
     """Make sure that each provider has as much as the scheduler has given.
 
     The scheduler alone counts the classes of the host as a whole that its aggregates add.
     """
     inventories = {"": has.inventories, **{one.name: one.inventories for one in has.providers}}
-    for provider, amounts in placement.allocations.items():
+    for provider, amounts in resources.allocations.items():
         there = _capacities(inventories.get(provider, ()))
         taken: collections.Counter[str] = collections.Counter()
         for other in others:
-            taken.update(other.placement.allocations.get(provider, {}))
+            taken.update(other.resources.allocations.get(provider, {}))
         for name, amount in amounts.items():
             if not provider and name not in there:
                 continue
@@ -302,7 +302,9 @@ def compose(
         failed_builds=contents.failed_builds,
         instances=sorted(contents.listed),
         holdings={uuid: _holding(contents.shares[uuid]) for uuid in sorted(contents.built)},
-        places=_places({uuid: contents.shares[uuid] for uuid in sorted(contents.built)}),
+        instance_resources=_resources(
+            {uuid: contents.shares[uuid] for uuid in sorted(contents.built)}
+        ),
         stale_collectors=dict(stale_collectors),
         reported_at=reported_at,
         **report_parts.read_of(parts, read_parts),
@@ -324,16 +326,16 @@ def _described(has: HostResources) -> dict[str, Any]:
 
 def _holding(share: Share) -> Allocations:
     sizes = {each: int(getattr(share.amounts, name)) for name, each in _CLASSES.items()}
-    return plus(of_host(sizes), share.placement.allocations)
+    return plus(of_host(sizes), share.resources.allocations)
 
 
-def _places(shares: Mapping[str, Share]) -> list[InstancePlace]:
+def _resources(shares: Mapping[str, Share]) -> list[InstanceResources]:
     found = (
-        InstancePlace.of_holder(share.placement, instance_uuid=uuid)
+        InstanceResources.of_holder(share.resources, instance_uuid=uuid)
         for uuid, share in shares.items()
-        if share.placement.numa_topology is not None or share.placement.pci
+        if share.resources.numa_topology is not None or share.resources.pci
     )
-    return [place for place in found if place is not None]
+    return [one for one in found if one is not None]
 
 
 def _inventories(

@@ -137,7 +137,7 @@ class Reconciler:
             if self._locks.is_held(uuid):
                 continue
             with self._locks.hold(uuid):
-                if any(row.place in _GONE for row in self._ask(context, [uuid])):
+                if any(row.presence in _GONE for row in self._ask(context, [uuid])):
                     LOG.info("[instance: %s] what its move has left here is removed", uuid)
                     moves.discard(uuid)
 
@@ -187,7 +187,7 @@ class Reconciler:
     def _note(self, guest: Guest | None, row: InstanceLocation) -> None:
         """Remember a guest whose build has not ended, and forget it when it has."""
         uuid = str(row.instance_uuid)
-        if guest is not None and row.place == HERE and row.vm_state == states.BUILDING:
+        if guest is not None and row.presence == HERE and row.vm_state == states.BUILDING:
             self._unfinished.add(uuid)
         else:
             self._unfinished.discard(uuid)

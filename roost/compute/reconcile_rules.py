@@ -71,7 +71,7 @@ def _differs(guest: Guest, row: InstanceLocation) -> bool:
 _ELSEWHERE: Final = "attempt {row.attempt} of its instance is on {row.host}"
 _OLD_ROW: Final = ", and the guest was announced: see doc/restore"
 _CUT_OFF: Final = "its guest had ended with its host, which was started again"
-# Of a guest, by the place of its instance: the first case that applies. None does: all is in order.
+# Of a guest, by the presence of its instance: the first case that applies; none: all is in order.
 CASES: Final[Mapping[str, Sequence[Case]]] = {
     DELETED: [Case(_always, Correction.DESTROY, "its instance is deleted")],
     MOVING: [],
@@ -173,9 +173,9 @@ def decide(
         if _is_resized(row) and row.power_state != states.NOSTATE:
             return GuestDecision(Correction.FOLLOW, _GONE.why)  # it may be reverted
         return _GONE if must_have_guest(row) else None
-    if row.place == HERE and row.task_state is not None:
+    if row.presence == HERE and row.task_state is not None:
         return None
-    found = next((case for case in CASES[row.place] if case.applies(guest, row)), None)
+    found = next((case for case in CASES[row.presence] if case.applies(guest, row)), None)
     if found is None:
         return None
     stays = found.correction is Correction.START and not resumes
@@ -187,7 +187,7 @@ def decide(
 
 def must_have_guest(row: InstanceLocation) -> bool:
     """Return whether a server of this host is in a state with a guest, and not under a task."""
-    return row.place == HERE and row.task_state is None and row.vm_state in states.WITH_GUEST
+    return row.presence == HERE and row.task_state is None and row.vm_state in states.WITH_GUEST
 
 
 def is_unnoted(guest: Guest | None, row: InstanceLocation) -> bool:
@@ -198,4 +198,4 @@ def is_unnoted(guest: Guest | None, row: InstanceLocation) -> bool:
 
 def _is_resized(row: InstanceLocation) -> bool:
     """Return whether a server of this host waits for its user to confirm or revert its move."""
-    return row.place == HERE and row.task_state is None and row.vm_state == states.RESIZED
+    return row.presence == HERE and row.task_state is None and row.vm_state == states.RESIZED

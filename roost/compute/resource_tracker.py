@@ -44,7 +44,7 @@ from roost.compute.host_report import (
 )
 from roost.compute.virt.capabilities import traits_of
 from roost.compute.virt.driver import (
-    GuestPlacement,
+    GuestResources,
     HostResources,
     Load,
     ReportsLoad,
@@ -175,12 +175,12 @@ class ResourceTracker:
     ) -> None:
         """Claim the resources of an instance; an existing claim is replaced.
 
-        :param selection: the scheduler's placement and limits; None: the placement of the row, and
-            this host's own ratios
+        :param selection: the scheduler's choice of resources and limits; None: the resources of the
+            row, and this host's own ratios
         :param arriving: it moves to this host; else it is built here
         :raises roost.exception.NoCapacity: with ``resource``, ``asked`` and ``free`` as details
         """
-        wanted = share_of(instance, GuestPlacement.of(selection or instance))
+        wanted = share_of(instance, GuestResources.of(selection or instance))
         has = self.resources()
         limit = most(
             has,
@@ -358,7 +358,7 @@ class ResourceTracker:
 
 
 def _entry_of(instance: Instance) -> _Entry:
-    return _Entry(_stage_of(instance), share_of(instance, GuestPlacement.of(instance)))
+    return _Entry(_stage_of(instance), share_of(instance, GuestResources.of(instance)))
 
 
 def _stage_of(instance: Instance) -> Stage:

@@ -40,7 +40,7 @@ from roost.objects.request import (
 from roost.objects.topology import (
     InstanceNUMACell,
     InstanceNUMATopology,
-    InstancePlace,
+    InstanceResources,
     NUMACell,
     PciAllocation,
     PciPool,
@@ -76,7 +76,7 @@ __all__ = [
     "InstanceMapping",
     "InstanceNUMACell",
     "InstanceNUMATopology",
-    "InstancePlace",
+    "InstanceResources",
     "Keypair",
     "Locality",
     "Migration",

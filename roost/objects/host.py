@@ -18,8 +18,8 @@ class HostReport(base.RoostObject):
     Of two reports the one with the later ``reported_at`` counts.
 
     ``instances`` are the uuids of all instances that the host has or builds; ``holdings`` has the
-    allocations of those that are built, and ``places`` their NUMA cells and devices, if they
-    requested any.
+    allocations of those that are built, and ``instance_resources`` their NUMA cells and devices,
+    if they requested any.
 
     ``inventories`` are of the node as a whole: VCPU, PCPU (CPUs that are dedicated to one instance
     each), MEMORY_MB (MiB), DISK_GB (GiB) and any other resource class; ``providers`` are the parts
@@ -81,7 +81,7 @@ class HostReport(base.RoostObject):
         "metrics": base.DictOfFloatsField(default={}),
         "instances": fields.ListOfStringsField(default=[]),
         "holdings": base.DictOfAllocationsField(default={}),
-        "places": fields.ListOfObjectsField("InstancePlace", default=[]),
+        "instance_resources": fields.ListOfObjectsField("InstanceResources", default=[]),
         "reported_at": base.DateTimeField(),
     }
 
@@ -149,7 +149,7 @@ UNKNOWN: Final = "unknown"
 class InstanceLocation(base.RoostObject):
     """The location of an instance, as the cell reports it to a host.
 
-    ``place`` is ``here``, ``elsewhere`` (on ``host``), ``moving`` or ``left`` (elsewhere, too),
+    ``presence`` is ``here``, ``elsewhere`` (on ``host``), ``moving`` or ``left`` (elsewhere, too),
     ``nowhere`` (it exists, on no host), ``deleted``, or ``unknown`` to this cell; then nothing else
     is set. ``launched``: it has run
     before.
@@ -158,7 +158,7 @@ class InstanceLocation(base.RoostObject):
     VERSION = "1.0"
     fields = {
         "instance_uuid": fields.UUIDField(),
-        "place": fields.StringField(),
+        "presence": fields.StringField(),
         "host": fields.StringField(nullable=True, default=base.NOTHING),
         "attempt": fields.IntegerField(default=0),
         "vm_state": fields.StringField(nullable=True, default=base.NOTHING),

@@ -18,7 +18,7 @@ class Instance(base.RoostObject):
     ``attempt`` counts builds from 1; with ``uuid`` it identifies one try on one host, so that late
     or duplicate messages of earlier tries are recognized. ``keypair`` is a copy of ``key_name``'s
     at the time of the request. ``numa_topology``, ``pci`` and ``allocations`` are those of its
-    claim on the node, as in an InstancePlace. ``locked_by`` is "owner" for a user of its project,
+    claim on the node, as in InstanceResources. ``locked_by`` is "owner" for a user of its project,
     "admin" for any other. Only some readers set ``fault`` and ``provisions``; lists leave
     ``user_data`` None for users who may not see it. ``disk_config`` is "AUTO" or "MANUAL".
     ``soft_deleted_at`` is the time of its soft delete; until it is reclaimed it can be restored.

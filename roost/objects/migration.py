@@ -9,8 +9,8 @@ from roost.objects import base
 from roost.objects.instance import BlockDevice, Instance, devices_for
 
 _SOURCE: Final = "source"  # steps.SOURCE; the scheduler's library has objects, and no kinds
-# Statuses, by OpenStack's names. A migration in one of ENDED is over: its server has one
-# place again.
+# Statuses, by OpenStack's names. A migration in one of ENDED is over: its server is on one
+# host again.
 MIGRATING: Final = "migrating"
 FINISHED: Final = "finished"  # the server waits for its user to confirm or revert
 CONFIRMING: Final = "confirming"
@@ -23,13 +23,14 @@ ENDED: Final = (CONFIRMED, REVERTED, FAILED)
 
 @base.VersionedObjectRegistry.register
 class Migration(base.RoostObject):
-    """The record that a server has, or had, places on two hosts.
+    """The record that a server is, or was, on two hosts.
 
-    ``migration_type`` is migration (the same flavor) or resize. The places are the NUMA cells,
-    CPUs, devices and allocations on each host, if it has any; the destination's names are None
-    until a host is chosen. ``dest_ip`` is the address of the destination's hypervisor. The bytes of
-    disks are those that go from host to host, as the destination has reported them last; None: it
-    has not. ``power_before``: the power state of the guest when the move began.
+    ``migration_type`` is migration (the same flavor) or resize. The resources are the NUMA
+    cells, CPUs, devices and allocations on each host, None if it has none of them; the
+    destination's names are None until a host is chosen. ``dest_ip`` is the address of the
+    destination's hypervisor. The bytes of disks are those that go from host to host, as the
+    destination has reported them last; None: it has not. ``power_before``: the power state of the
+    guest when the move began.
     """
 
     # 1.1: disk_total_bytes, disk_processed_bytes; 1.2: power_before
@@ -43,12 +44,16 @@ class Migration(base.RoostObject):
         "source_host": fields.StringField(),
         "source_node": fields.StringField(),
         "source_zone": fields.StringField(nullable=True, default=base.NOTHING),
-        "source_place": fields.ObjectField("InstancePlace", nullable=True, default=base.NOTHING),
+        "source_resources": fields.ObjectField(
+            "InstanceResources", nullable=True, default=base.NOTHING
+        ),
         "dest_host": fields.StringField(nullable=True, default=base.NOTHING),
         "dest_node": fields.StringField(nullable=True, default=base.NOTHING),
         "dest_zone": fields.StringField(nullable=True, default=base.NOTHING),
         "dest_ip": fields.StringField(nullable=True, default=base.NOTHING),
-        "dest_place": fields.ObjectField("InstancePlace", nullable=True, default=base.NOTHING),
+        "dest_resources": fields.ObjectField(
+            "InstanceResources", nullable=True, default=base.NOTHING
+        ),
         "old_flavor": fields.ObjectField("Flavor"),
         "new_flavor": fields.ObjectField("Flavor"),
         "disk_total_bytes": fields.IntegerField(nullable=True, default=base.NOTHING),
@@ -83,14 +88,14 @@ class Migration(base.RoostObject):
         return devices_for(devices, self.old_flavor, self.new_flavor)
 
     def instance_at(self, side: str, instance: Instance) -> Instance:
-        """Return a copy of the instance with the flavor and the place that it has on one side."""
+        """Return a copy of the instance with the flavor and resources that it has on one side."""
         is_source = side == _SOURCE
-        place = self.source_place if is_source else self.dest_place
+        resources = self.source_resources if is_source else self.dest_resources
         values = instance.values() | {
             "flavor": self.old_flavor if is_source else self.new_flavor,
-            "numa_topology": place.numa_topology if place is not None else None,
-            "pci": place.pci if place is not None else [],
-            "allocations": place.allocations if place is not None else {},
+            "numa_topology": resources.numa_topology if resources is not None else None,
+            "pci": resources.pci if resources is not None else [],
+            "allocations": resources.allocations if resources is not None else {},
         }
         built = values.get("provisions")
         if built is not None and not is_source:

@@ -19,7 +19,7 @@ from roost.objects.inventory import (
     orphans_among,
     twice,
 )
-from roost.objects.topology import InstancePlace, NUMACell, PciPool
+from roost.objects.topology import InstanceResources, NUMACell, PciPool
 
 _LONG: Final = {"cpu_info": 2**16, "capabilities": 2**12}
 _UUID: Final = 36  # characters
@@ -27,8 +27,8 @@ _AVERAGES: Final = 3
 _PROVIDERS: Final = 1000
 # These have rules of their own, below or where they are used.
 _OTHERS: Final = {
-    *("enabled_version", "generation", "inventories", "providers", "holdings", "places"),
-    *("instances", "numa_cells", "pci_pools"),
+    *("enabled_version", "generation", "inventories", "providers", "holdings"),
+    *("instance_resources", "instances", "numa_cells", "pci_pools"),
 }
 
 
@@ -55,7 +55,7 @@ def complaint(report: HostReport) -> str | None:
         or wrong_numa_cells(report.numa_cells)
         or wrong_pci_pools(report.pci_pools)
         or _wrong_uuids(report.instances)
-        or wrong_holdings(report.holdings, report.places)
+        or wrong_holdings(report.holdings, report.instance_resources)
     )
 
 
@@ -80,7 +80,7 @@ def wrong_pci_pools(pools: Iterable[PciPool]) -> str | None:
 
 
 def wrong_holdings(
-    holdings: Mapping[str, Allocations], places: Iterable[InstancePlace]
+    holdings: Mapping[str, Allocations], instance_resources: Iterable[InstanceResources]
 ) -> str | None:
     """Return what is wrong with what instances hold; None: nothing."""
     wrong = _wrong_uuids(holdings)
@@ -91,10 +91,10 @@ def wrong_holdings(
             names = (provider, *amounts)
             if max(map(len, names)) > LONGEST or not all(map(is_amount, amounts.values())):
                 return f"holdings: the amounts of {uuid} are from 0 to {MOST}, by class"
-    for place in places:
-        wrong = wrong_value(place) or _wrong_place(place)
+    for resources in instance_resources:
+        wrong = wrong_value(resources) or _wrong_resources(resources)
         if wrong is not None:
-            return f"places: {place.instance_uuid[:_UUID]}: {wrong}"
+            return f"instance_resources: {resources.instance_uuid[:_UUID]}: {wrong}"
     return None
 
 
@@ -145,10 +145,10 @@ def _wrong_uuids(uuids: Iterable[str]) -> str | None:
     return f"the uuid of an instance has {_UUID} characters at most"
 
 
-def _wrong_place(place: InstancePlace) -> str | None:
-    if any(devices.count < 0 for devices in place.pci):
+def _wrong_resources(resources: InstanceResources) -> str | None:
+    if any(devices.count < 0 for devices in resources.pci):
         return "it cannot hold a negative number of devices"
-    for cell in place.numa_topology.cells if place.numa_topology else ():
+    for cell in resources.numa_topology.cells if resources.numa_topology else ():
         if cell.memory_mb < 0 or (cell.page_kb is not None and cell.page_kb < 1):
             return "its memory, or the size of its pages, is negative"
         wrong = _wrong_cpus([*cell.cpus, *cell.pcpus, *cell.pinning])

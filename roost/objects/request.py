@@ -173,7 +173,7 @@ class Selection(base.RoostObject):
 
     ``limits`` is the total of each resource class for instances there, which the host checks again
     instead of its own ratios. ``numa_topology``, ``pci`` and ``allocations`` are those of the
-    claim, as in an InstancePlace.
+    claim, as in InstanceResources.
     """
 
     # 1.1: host_ip

@@ -120,7 +120,7 @@ class PciAllocation(base.RoostObject):
 
 
 @base.VersionedObjectRegistry.register
-class InstancePlace(base.RoostObject):
+class InstanceResources(base.RoostObject):
     """The NUMA cells, CPUs, devices and allocations that an instance has on its host.
 
     ``allocations`` are amounts by provider and resource class; the name of the host's own provider
@@ -139,8 +139,8 @@ class InstancePlace(base.RoostObject):
     }
 
     @classmethod
-    def of_holder(cls, holder: Any, *, instance_uuid: str) -> "InstancePlace | None":
-        """Return the place in a Selection or an Instance; None: it has none of these."""
+    def of_holder(cls, holder: Any, *, instance_uuid: str) -> "InstanceResources | None":
+        """Return the resources in a Selection or an Instance; None: it has none of these."""
         if holder.numa_topology is None and not holder.pci and not holder.allocations:
             return None
         return cls.of(

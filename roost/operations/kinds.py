@@ -104,7 +104,7 @@ class Kind:
 
     @property
     def is_move(self) -> bool:
-        """Whether it is about two places of the server: then it has a migration."""
+        """Whether it has two sides, a source and a destination: then it has a migration."""
         return self.done.migration is not None
 
     @property

@@ -10,7 +10,7 @@ from roost.objects import (
     Explanation,
     HostChangePage,
     HostReport,
-    InstancePlace,
+    InstanceResources,
     ResourceRequest,
     Selection,
     ServerGroup,
@@ -84,7 +84,7 @@ class Scheduler(interface.Interface):
     ) -> None:
         """Delete the claims of these instances (only those on ``host``, if one is named)."""
 
-    @interface.call(since="1.0", added={"places": "1.5"})
+    @interface.call(since="1.0", added={"instance_resources": "1.5"})
     def restore_claims(
         self,
         context: RequestContext,
@@ -92,11 +92,12 @@ class Scheduler(interface.Interface):
         host: str,
         node: str,
         holdings: dict[str, dict[str, dict[str, int]]],
-        places: list[InstancePlace] | None = None,
+        instance_resources: list[InstanceResources] | None = None,
     ) -> list[str]:
         """Create claims for instances on a host that have none there, even beyond its capacity.
 
-        For repairs: the instances are there. ``holdings`` and ``places`` are as in a HostReport.
+        For repairs: the instances are there. ``holdings`` and ``instance_resources`` are as in a
+        HostReport.
 
         :returns: the uuids of the instances that got a claim
         :raises roost.exception.NotFound: when the host is unknown

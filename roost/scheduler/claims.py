@@ -9,7 +9,7 @@ from roost import exception
 from roost.db import engine as db_engine
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler.claims import Claim
-from roost.objects import InstancePlace, ResourceRequest, Selection
+from roost.objects import InstanceResources, ResourceRequest, Selection
 from roost.objects.allocations import Allocations
 from roost.objects.explanation import nearest_misses, verdicts_of
 from roost.scheduler.batches import Batches, GroupCommit
@@ -108,13 +108,13 @@ class Claims:
         host_id: int,
         holdings: Mapping[str, Allocations],
         *,
-        places: Sequence[InstancePlace] = (),
+        instance_resources: Sequence[InstanceResources] = (),
     ) -> list[str]:
         """Create claims for instances of a host that have none there; return those that got one."""
         details = {
-            place.instance_uuid: held.to_json()
-            for place in places
-            if (held := HeldTopology.of(place.numa_topology, place.pci))
+            one.instance_uuid: held.to_json()
+            for one in instance_resources
+            if (held := HeldTopology.of(one.numa_topology, one.pci))
         }
         order = Restore(holdings, host_id=host_id, details=details)
         self._submit(order)

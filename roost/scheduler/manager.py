@@ -25,7 +25,7 @@ from roost.objects import (
     Explanation,
     HostChangePage,
     HostReport,
-    InstancePlace,
+    InstanceResources,
     ResourceRequest,
     Selection,
     ServerGroup,
@@ -251,16 +251,16 @@ class SchedulerManager:
         host: str,
         node: str,
         holdings: dict[str, dict[str, dict[str, int]]],
-        places: list[InstancePlace] | None = None,
+        instance_resources: list[InstanceResources] | None = None,
     ) -> list[str]:
-        wrong = report_check.wrong_holdings(holdings, places or ())
+        wrong = report_check.wrong_holdings(holdings, instance_resources or ())
         if wrong is not None:
             raise exception.Invalid(f"The claims are refused: {wrong}.")
         with self._database.read() as session:
             host_id = host_rows.find_id(session, host, node)
         if host_id is None:
             raise exception.NotFound(f"The schedulers do not know the host {host}, node {node}.")
-        return self._claims.restore(host_id, holdings, places=places or ())
+        return self._claims.restore(host_id, holdings, instance_resources=instance_resources or ())
 
     def set_host_enabled(
         self, context: RequestContext, *, host: str, enabled: bool, version: int

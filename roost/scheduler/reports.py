@@ -84,7 +84,9 @@ class Reports:
                 "[instance: %s] not on %s, its claim is deleted", claim.instance_uuid, report.host
             )
         self._claims.drop(drift.ended)
-        restored = self._claims.restore(drift.host_id, drift.unclaimed, places=report.places)
+        restored = self._claims.restore(
+            drift.host_id, drift.unclaimed, instance_resources=report.instance_resources
+        )
         for uuid in restored:
             LOG.warning("[instance: %s] on %s without a claim, one is created", uuid, report.host)
 

@@ -210,7 +210,7 @@ def _map(session, instance, cell):
     spec = a_spec()
     build_requests.create(session, [a_wish(spec, instance=instance)], spec=spec)
     build_requests.forget(session, instance.uuid)
-    instance_mappings.place(session, instance.uuid, cell)
+    instance_mappings.map_to_cell(session, instance.uuid, cell)
 
 
 def _arguments():

@@ -14,13 +14,13 @@ from tests.builders import CELL1, a_vif
 class FakeCellConductor:
     """Holds instances by uuid; what was cast to it is in ``rescheduled`` and ``abandoned``.
 
-    ``places`` are the selections that builds have by now, where that matters. An instance with the
-    task state of an operation has one, whose uuid is the instance's; ``images`` are those that the
+    ``selections`` are those that builds have by now, where that matters. An instance with the task
+    state of an operation has one, whose uuid is the instance's; ``images`` are those that the
     operations are about.
     """
 
     def __init__(self, *instances):
-        self.places = {}
+        self.selections = {}
         self.images = {}
         self.beside = {}  # operations without a task state, by uuid
         self.ended = {}  # their ends: reason and code
@@ -61,7 +61,7 @@ class FakeCellConductor:
     def begin_build(self, context, *, instance_uuid, host, attempt, selection=None):
         with self._acting("begin_build"):
             found = self.instances.get(instance_uuid)
-            if selection != self.places.get(instance_uuid, selection):
+            if selection != self.selections.get(instance_uuid, selection):
                 return False
             expected = {"host": host, "attempt": attempt, "task_state": states.SCHEDULING}
             if found is None or not _is(found, expected):
@@ -258,15 +258,15 @@ class FakeCellConductor:
     def _seen_from(self, host, uuid):
         found = self.instances.get(uuid)
         if found is None:
-            place = DELETED if uuid in self.buried else UNKNOWN
-            return InstanceLocation.of(instance_uuid=uuid, place=place)
-        place = NOWHERE if found.host is None else HERE if found.host == host else ELSEWHERE
-        if place == ELSEWHERE and (uuid, host) in self.left_behind:
-            place = LEFT
+            presence = DELETED if uuid in self.buried else UNKNOWN
+            return InstanceLocation.of(instance_uuid=uuid, presence=presence)
+        presence = NOWHERE if found.host is None else HERE if found.host == host else ELSEWHERE
+        if presence == ELSEWHERE and (uuid, host) in self.left_behind:
+            presence = LEFT
         told = ("host", "attempt", "vm_state", "task_state", "power_state")
         return InstanceLocation.of(
             instance_uuid=uuid,
-            place=place,
+            presence=presence,
             launched=found.launched_at is not None,
             **{name: getattr(found, name) for name in told},
         )

@@ -9,7 +9,7 @@ from tests.builders import CELL1, a_selection
 class FakeScheduler:
     """Stands behind ``SchedulerClient``'s methods; ``room`` counts instances per host.
 
-    ``places`` has the selections that claims made from now on hold, by host, where that matters;
+    ``selections`` has those that claims made from now on hold, by host, where that matters;
     ``cells`` those hosts that are not in the first cell. Of an instance that moves only one claim
     is kept; ``released`` has the hosts of all claims that were released.
     """
@@ -17,7 +17,7 @@ class FakeScheduler:
     def __init__(self, **room):
         self.room = room or {"h1": 10, "h2": 10, "h3": 10}
         self.claims = {}
-        self.places = {}
+        self.selections = {}
         self.cells = {}
         self.asked = []
         self.away = False
@@ -41,7 +41,7 @@ class FakeScheduler:
         self.claims[instance_uuid] = to.host
         claimed = to.obj_clone()
         claimed.claimed = True
-        return claimed if kept else self.places.get(to.host, claimed)
+        return claimed if kept else self.selections.get(to.host, claimed)
 
     def expire(self, instance_uuid):
         """Let a claim run out that no host has confirmed."""

@@ -88,7 +88,7 @@ class FakeLedger:
         self.done.append(("release", host, sorted(instance_uuids)))
         self.claims = [c for c in self.claims if c["instance_uuid"] not in instance_uuids]
 
-    def restore_claims(self, context, *, host, node, holdings, places=None):
+    def restore_claims(self, context, *, host, node, holdings, instance_resources=None):
         known = {report.host for report in self.all_hosts(context)}
         if host not in known:
             raise exception.NotFound(f"The schedulers do not know the host {host}, node {node}.")

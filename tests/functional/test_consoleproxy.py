@@ -14,7 +14,7 @@ from websockets.sync.client import connect
 from roost import exception
 from roost.compute.operations import consoles as operations_consoles
 from roost.compute.operations.consoles import ConsoleListener
-from roost.compute.virt.driver import GuestPlacement, HostResources
+from roost.compute.virt.driver import GuestResources, HostResources
 from roost.compute.virt.fake.console import GREETINGS
 from roost.compute.virt.fake.driver import FakeDriver
 from roost.compute.virt.fake.faults import Faults
@@ -54,7 +54,7 @@ class Host:
             instance,
             image_path=None,
             network_info=NetworkInfo.of(vifs=[]),
-            placement=GuestPlacement(),
+            resources=GuestResources(),
         )
 
     def open_console(self, *, instance_uuid, **asked):

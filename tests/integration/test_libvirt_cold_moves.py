@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from roost import exception, states
-from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.driver import GuestResources
 from roost.compute.virt.libvirt import images
 from roost.compute.virt.libvirt.base_images import base_of
 from roost.compute.virt.libvirt.disk_exports import Export, Offers, RemoteFile
@@ -79,7 +79,7 @@ class ColdMove:
             self.before,
             image_path=self.image_path,
             network_info=self.info,
-            placement=GuestPlacement(),
+            resources=GuestResources(),
         )
 
     def send(self):
@@ -106,7 +106,7 @@ class ColdMove:
         return {
             "before": self.before,
             "network_info": self.info,
-            "placement": GuestPlacement(),
+            "resources": GuestResources(),
             "config_drive": None,
         }
 

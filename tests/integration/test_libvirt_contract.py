@@ -12,7 +12,7 @@ import libvirt
 import pytest
 
 from roost import exception
-from roost.compute.virt.driver import GuestPlacement, Kernel
+from roost.compute.virt.driver import GuestResources, Kernel
 from roost.compute.virt.libvirt import images, probe, server_metadata
 from roost.compute.virt.libvirt.driver import LibvirtDriver
 from roost.compute.virt.libvirt.elements import parse
@@ -67,7 +67,7 @@ def half_made(driver, image_path):
                 instance,
                 image_path=image_path,
                 network_info=NetworkInfo.of(vifs=[vif]),
-                placement=GuestPlacement(),
+                resources=GuestResources(),
             )
 
     return half_made
@@ -138,7 +138,7 @@ def test_uefi_and_a_tpm_are_the_guests_and_go_with_it(driver, a_guest, awake, im
         instance,
         image_path=image_path,
         network_info=NetworkInfo.of(vifs=[a_vif()]),
-        placement=GuestPlacement(),
+        resources=GuestResources(),
         kernel=Kernel(kernel, ramdisk, "console=ttyS0 quiet"),
     )
     awake(instance.uuid)
@@ -258,7 +258,7 @@ def started_by(driver, awake, image_path):
             instance,
             image_path=image_path,
             network_info=NetworkInfo.of(vifs=[]),
-            placement=GuestPlacement(),
+            resources=GuestResources(),
             kernel=kernel,
         )
         awake(instance.uuid)

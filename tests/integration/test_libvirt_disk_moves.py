@@ -13,7 +13,7 @@ import time
 import pytest
 
 from roost import exception
-from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.driver import GuestResources
 from roost.compute.virt.libvirt import cold_moves, images
 from roost.compute.virt.libvirt.base_images import BaseImages, base_of
 from roost.compute.virt.libvirt.cold_moves import LibvirtColdMoves
@@ -103,7 +103,7 @@ def same(before):
     return {
         "before": before,
         "network_info": NetworkInfo.of(vifs=[]),
-        "placement": GuestPlacement(),
+        "resources": GuestResources(),
         "config_drive": None,
     }
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.driver import GuestResources
 from roost.compute.virt.libvirt import probe
 from roost.compute.virt.libvirt.driver import LibvirtDriver
 from roost.compute.virt.libvirt.elements import parse
@@ -55,7 +55,7 @@ def spawn(driver, tmp_path):
             instance,
             image_path=path,
             network_info=NetworkInfo.of(vifs=[]),
-            placement=GuestPlacement(),
+            resources=GuestResources(),
         )
         return instance.uuid
 

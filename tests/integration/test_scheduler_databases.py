@@ -117,7 +117,7 @@ def test_the_same_instance_asked_for_many_times_at_once_is_placed_once(database,
     claim_consistency.assert_right(database)
 
 
-def test_an_instance_that_moves_gets_one_place_more_however_often_it_is_asked_for(
+def test_an_instance_that_moves_gets_one_claim_more_however_often_it_is_asked_for(
     database, managers, hosts
 ):
     instance = a_uuid()

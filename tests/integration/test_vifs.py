@@ -9,7 +9,7 @@ from roost import exception
 from roost.compute.network.bindings import Binding
 from roost.compute.network.bridge.system import System
 from roost.compute.network.vifs import OpenVSwitch, Vifs
-from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.driver import GuestResources
 from roost.compute.virt.libvirt import probe
 from roost.compute.virt.libvirt.driver import LibvirtDriver
 from roost.compute.virt.libvirt.settings import LibvirtSettings
@@ -86,7 +86,7 @@ def spawn(virt, instance, info, tmp_path):
         instance,
         image_path=tmp_path / "sector.img",
         network_info=info,
-        placement=GuestPlacement(),
+        resources=GuestResources(),
     )
 
 

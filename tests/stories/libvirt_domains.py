@@ -2,7 +2,7 @@
 
 import pathlib
 
-from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.driver import GuestResources
 from roost.compute.virt.libvirt.agent import notes_of
 from roost.compute.virt.libvirt.console import Console
 from roost.compute.virt.libvirt.cpus import CpuModel, Topology
@@ -61,8 +61,8 @@ def a_topology(*, emulator_apart=False, **values):
                                "host_cell": 1, "pinning": [6], "page_kb": 2048} | values),
         InstanceNUMACell.of(id=1, cpus=[2, 3], memory_mb=256, host_cell=0),
     ]  # fmt: skip
-    placed = GuestPlacement(numa_topology=InstanceNUMATopology.of(cells=cells))
-    return Topology.of(placed, floating={0: [0, 1], 1: [4, 5]}, emulator_apart=emulator_apart)
+    resources = GuestResources(numa_topology=InstanceNUMATopology.of(cells=cells))
+    return Topology.of(resources, floating={0: [0, 1], 1: [4, 5]}, emulator_apart=emulator_apart)
 
 
 ALL_SPECS = {

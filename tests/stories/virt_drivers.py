@@ -18,7 +18,7 @@ from roost.compute.virt.driver import (
     AttachesInterfaces,
     CrashesGuests,
     GivesConsoles,
-    GuestPlacement,
+    GuestResources,
     KeepsConsoles,
     MeasuresGuests,
     PausesGuests,
@@ -64,7 +64,7 @@ def spawn(driver, image_path, a_guest):
             instance,
             image_path=image_path,
             network_info=NetworkInfo.of(vifs=[*vifs]),
-            placement=GuestPlacement(),
+            resources=GuestResources(),
         )
         return instance.uuid
 
@@ -155,7 +155,7 @@ def test_a_guest_needs_no_image(driver, a_guest):
         instance,
         image_path=None,
         network_info=NetworkInfo.of(vifs=[]),
-        placement=GuestPlacement(),
+        resources=GuestResources(),
     )
     assert driver.exists(instance.uuid)
 
@@ -193,7 +193,7 @@ def test_a_config_drive_is_copied_and_goes_with_its_guest(driver, image_path, a_
         instance,
         image_path=image_path,
         network_info=NetworkInfo.of(vifs=[]),
-        placement=GuestPlacement(),
+        resources=GuestResources(),
         config_drive=drive,
     )
     drive.unlink()

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from roost import exception
-from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.driver import GuestResources
 from roost.compute.virt.live_migration import MigratesGuests, MigrationOutcome, Presence, outcome_of
 from roost.concurrency import abandonable
 from roost.objects import NetworkInfo
@@ -45,7 +45,7 @@ class Move:
             self.instance,
             image_path=self.image_path,
             network_info=self.info,
-            placement=GuestPlacement(),
+            resources=GuestResources(),
             **values,
         )
 
@@ -58,7 +58,7 @@ class Move:
             outgoing,
             image_path=self.image_path if with_image else None,
             network_info=self.info_there,
-            placement=GuestPlacement(),
+            resources=GuestResources(),
         )
 
     def run(self, **values):

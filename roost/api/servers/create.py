@@ -4,7 +4,7 @@ Before: ``dispatch.py``, with a validated body. After: ``conductor/super/boot_se
 cast. The build requests that are stored here, in one transaction, are authoritative; the cast is a
 hint, and while the bus is unavailable the super-conductors find the build requests without it.
 
-roost-manage uses :class:`PlacementRequest`, too, to explain the placement of a request without
+roost-manage uses :class:`SchedulingRequest`, too, to explain the placement of a request without
 creating servers.
 """
 
@@ -50,8 +50,8 @@ from roost.security_groups import DEFAULT, Group
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RequestedPlacement:
-    """The requested location of a server; each of these is optional.
+class RequestedDestination:
+    """The requested destination of a server; each of these is optional.
 
     ``forced``: on that host, without filtering.
     """
@@ -63,7 +63,7 @@ class RequestedPlacement:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PlacementRequest:
+class SchedulingRequest:
     """Identical servers, with all names resolved; ``hints`` are the user's, each a list."""
 
     project_id: str
@@ -73,7 +73,7 @@ class PlacementRequest:
     demands: Requirements = dataclasses.field(default_factory=Requirements)
     port_resources: Sequence[PortResources] = ()
     locality: Sequence[Locality] = ()
-    place: RequestedPlacement = dataclasses.field(default_factory=RequestedPlacement)
+    destination: RequestedDestination = dataclasses.field(default_factory=RequestedDestination)
     hints: Mapping[str, list[str]] = dataclasses.field(default_factory=dict)
 
     def spec(self, count: int, *, request_uuid: str | None = None) -> RequestSpec:
@@ -85,10 +85,10 @@ class PlacementRequest:
             num_instances=count,
             flavor=self.flavor,
             image=self.image,
-            availability_zone=self.place.zone,
-            requested_host=self.place.host,
-            requested_node=self.place.node,
-            forced=self.place.forced,
+            availability_zone=self.destination.zone,
+            requested_host=self.destination.host,
+            requested_node=self.destination.node,
+            forced=self.destination.forced,
             hints=dict(self.hints),
             numa_topology=self.demands.numa_topology,
             pci_requests=list(self.demands.pci_requests),
@@ -118,7 +118,7 @@ class CreateRequest:
     security_groups: list[Group]
     provisions: GuestConfig
     locality: list[Locality]
-    place: RequestedPlacement
+    destination: RequestedDestination
     hints: dict[str, list[str]]
     least: int
     most: int
@@ -190,7 +190,7 @@ class ServerCreate:
             call.require(policies.TRUSTED_CERTS)
             check_verification(self._dependencies.options)
         least, most = _counts(asked, self._dependencies.options.max_instances_per_request)
-        place = self._place(call, asked)
+        destination = self._destination(call, asked)
         names = [str(group["name"]) for group in asked.get("security_groups") or []]
         groups = self._networking.groups.named(call, names)
         networks = self._networking.requests(call, asked, groups=groups, least=least, most=most)
@@ -210,7 +210,7 @@ class ServerCreate:
             security_groups=groups,
             provisions=provisions_of(asked, flavor, image, context=call.context),
             locality=self._networking.locality(networks),
-            place=place,
+            destination=destination,
             hints=hints_of(call, asked, self._dependencies.api_database),
             least=least,
             most=most,
@@ -220,8 +220,8 @@ class ServerCreate:
         missing = "Can not find requested image"
         return usable(call, self._dependencies, image_id, missing=missing)
 
-    def _place(self, call: Call, asked: dict[str, Any]) -> RequestedPlacement:
-        """Read the requested location; only administrators may name hosts."""
+    def _destination(self, call: Call, asked: dict[str, Any]) -> RequestedDestination:
+        """Read the requested destination; only administrators may name hosts."""
         zone, host, node = _zone_parts(asked.get("availability_zone") or "")
         forced = host or node
         if forced:
@@ -239,7 +239,7 @@ class ServerCreate:
             check_host(self._dependencies, host)
         if node:
             check_node(self._dependencies, call, host, node)
-        return RequestedPlacement(
+        return RequestedDestination(
             zone=zone or None, host=host or None, node=node or None, forced=bool(forced)
         )
 
@@ -349,7 +349,7 @@ def _zone_parts(asked: str) -> tuple[str, str, str]:
 
 def _spec(order: CreateRequest, count: int, request_uuid: str) -> RequestSpec:
     context = order.call.context
-    question = PlacementRequest(
+    question = SchedulingRequest(
         project_id=order.call.project_id,
         user_id=str(context.user_id),
         flavor=order.flavor,
@@ -357,7 +357,7 @@ def _spec(order: CreateRequest, count: int, request_uuid: str) -> RequestSpec:
         demands=order.demands,
         port_resources=[one for network in order.networks for one in network.resources],
         locality=order.locality,
-        place=order.place,
+        destination=order.destination,
         hints=order.hints,
     )
     return question.spec(count, request_uuid=request_uuid)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from roost import exception, networks
-from roost.api.servers.create import PlacementRequest, RequestedPlacement
+from roost.api.servers.create import RequestedDestination, SchedulingRequest
 from roost.api.servers.scheduler_hints import GROUP
 from roost.cmd.manage.deployment import Deployment
 from roost.cmd.manage.flavor import named_flavor
@@ -56,7 +56,7 @@ def of_options(deployment: Deployment, asked: RequestOptions, *, count: int) -> 
     image = _image(deployment, asked.image) if asked.image else None
     hints = _hints(asked)
     aliases = pci_aliases.parse(deployment.conf.pci.alias)
-    question = PlacementRequest(
+    question = SchedulingRequest(
         project_id=asked.project,
         user_id="roost-manage",
         flavor=flavor,
@@ -67,7 +67,7 @@ def of_options(deployment: Deployment, asked: RequestOptions, *, count: int) -> 
             *(Locality.of(label=one, hard=True) for one in asked.labels),
             *(Locality.of(label=one, hard=False) for one in asked.preferred),
         ],
-        place=_place(deployment, asked),
+        destination=_destination(deployment, asked),
         hints=hints,
     )
     spec = question.spec(count)
@@ -94,12 +94,12 @@ def _image(deployment: Deployment, name: str) -> ImageMeta:
     return named[0]
 
 
-def _place(deployment: Deployment, asked: RequestOptions) -> RequestedPlacement:
+def _destination(deployment: Deployment, asked: RequestOptions) -> RequestedDestination:
     if asked.force and not asked.host:
         raise exception.Invalid("--force needs --host: only a named host skips the filters")
     if asked.host:
         deployment.cells.of_host(asked.host)
-    return RequestedPlacement(zone=asked.zone, host=asked.host, forced=asked.force)
+    return RequestedDestination(zone=asked.zone, host=asked.host, forced=asked.force)
 
 
 def _locality(deployment: Deployment, names: Sequence[str]) -> list[Locality]:

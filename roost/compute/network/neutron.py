@@ -138,7 +138,7 @@ class NeutronDriver:
         """
         self._plugging.expect(instance.uuid)
         with _failures():
-            ports = self._ports.ensure(instance, instance.networks, **self._place(instance))
+            ports = self._ports.ensure(instance, instance.networks, **self._location(instance))
             info = self._ports.describe(ports)
         info = self.plug(instance, info)
         if instance.task_state not in states.BUILD_TASKS:
@@ -262,7 +262,7 @@ class NeutronDriver:
         if port is None:
             position = max((mark(one)["position"] for one in held), default=-1) + 1
             said = {"position": position, "tag": request.tag, "key": key}
-            port = self._ports.take(instance, request, said=said, **self._place(instance))
+            port = self._ports.take(instance, request, said=said, **self._location(instance))
         try:
             info = self.plug(instance, self._ports.describe(self._ports.held(instance.uuid)))
             self._write(context, instance.uuid, info, self._at_rest())
@@ -297,7 +297,7 @@ class NeutronDriver:
             events=[],
         )
 
-    def _place(self, instance: Instance) -> dict[str, str]:
+    def _location(self, instance: Instance) -> dict[str, str]:
         return {"host": self._host, "zone": instance.availability_zone or self._zone}
 
 

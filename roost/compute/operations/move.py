@@ -16,7 +16,7 @@ from typing import Final
 from roost import exception, states
 from roost.compute.operations.operation import HostOperation, step
 from roost.compute.virt.cold_migration import ColdMoves, MovesGuests, NoteCopied
-from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.driver import GuestResources
 from roost.objects import Instance, NetworkInfo
 from roost.operations.steps import DESTINATION, SOURCE
 
@@ -132,7 +132,7 @@ def _create(
         instance,
         before=_instance_at(operation, SOURCE),
         network_info=info,
-        placement=GuestPlacement.of(instance),
+        resources=GuestResources.of(instance),
         config_drive=drive,
     )
 

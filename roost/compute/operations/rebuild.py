@@ -15,7 +15,7 @@ from typing import Final
 
 from roost import exception, states
 from roost.compute.operations.operation import HostOperation, Spared, step
-from roost.compute.virt.driver import ChecksGuests, GuestPlacement
+from roost.compute.virt.driver import ChecksGuests, GuestResources
 from roost.flow import Flow, Step
 from roost.objects import NetworkInfo
 from roost.objects.instance import GuestConfig
@@ -84,7 +84,7 @@ def spawn(operation: HostOperation) -> None:
             operation.instance,
             image_path=operation.fetch_image(),
             network_info=info,
-            placement=GuestPlacement.of(operation.instance),
+            resources=GuestResources.of(operation.instance),
             config_drive=drive,
             kernel=operation.fetch_kernel(),
         )

@@ -4,7 +4,7 @@ import pathlib
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.driver import GuestResources
 from roost.context import RequestContext
 from roost.objects import Instance, NetworkInfo
 
@@ -67,7 +67,7 @@ class ColdMoves(Protocol):
         image: FindImage,
         copied: NoteCopied,
         network_info: NetworkInfo,
-        placement: GuestPlacement,
+        resources: GuestResources,
         config_drive: pathlib.Path | None,
     ) -> None:
         """Fetch the disks, and create the guest around them, stopped; one that is there stays.
@@ -88,7 +88,7 @@ class ColdMoves(Protocol):
         *,
         before: Instance,
         network_info: NetworkInfo,
-        placement: GuestPlacement,
+        resources: GuestResources,
         config_drive: pathlib.Path | None,
     ) -> None:
         """Give a stopped guest of this host another flavor; what it was is kept.

@@ -73,11 +73,11 @@ class Load:
 
 
 @dataclasses.dataclass(frozen=True)
-class GuestPlacement:
-    """The part of the scheduler's placement decision that concerns the inside of a node.
+class GuestResources:
+    """The resources of a node that the scheduler has chosen for a guest.
 
     ``pci`` counts devices of a kind; the driver chooses their addresses. ``allocations`` are as in
-    an InstancePlace.
+    InstanceResources.
     """
 
     numa_topology: InstanceNUMATopology | None = None
@@ -86,7 +86,7 @@ class GuestPlacement:
 
     @classmethod
     def of(cls, chosen: Selection | Instance) -> Self:
-        """Return the placement in a selection, or in the instance built from it."""
+        """Return the resources in a selection, or in the instance built from it."""
         return cls(chosen.numa_topology, tuple(chosen.pci), dict(chosen.allocations))
 
     @property
@@ -193,14 +193,14 @@ class VirtDriver(Protocol):
         *,
         image_path: pathlib.Path | None,
         network_info: NetworkInfo,
-        placement: GuestPlacement,
+        resources: GuestResources,
         config_drive: pathlib.Path | None = None,
         kernel: Kernel | None = None,
     ) -> None:
         """Create the guest with its disks and start it; replace a guest that exists already.
 
         :param image_path: a complete image on this host, read-only; None: nothing to boot from
-        :param placement: the NUMA cells, CPUs and devices that are reserved for it
+        :param resources: the NUMA cells, CPUs and devices that are reserved for it
         :param config_drive: an ISO 9660 image on this host to attach as a CD; the driver copies it
             before it returns, and removes its copy with the guest; None: no config drive
         :param kernel: for direct boot; the driver copies it, too; None: boot from the disk

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from roost import exception
-from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.driver import GuestResources
 from roost.context import RequestContext
 from roost.objects import Instance, NetworkInfo
 
@@ -229,14 +229,14 @@ class MigrationDestinations(Protocol):
         *,
         image_path: pathlib.Path | None,
         network_info: NetworkInfo,
-        placement: GuestPlacement,
+        resources: GuestResources,
     ) -> MigrationDestination:
         """Prepare for an incoming guest; a repeated call starts over.
 
         :param image_path: the image of its root disk, complete on this host; None: the image is
             unavailable, so the backing file is copied, too
         :param network_info: its interfaces as they are plugged on this host
-        :param placement: the NUMA cells and CPUs that are reserved for it on this host
+        :param resources: the NUMA cells and CPUs that are reserved for it on this host
         :raises roost.exception.Conflict: when it is on this host already, or lacks an interface
             here
         """

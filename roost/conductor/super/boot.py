@@ -263,7 +263,7 @@ def point_mapping_to_cell(task: BootTask) -> None:
     """Set the mapping's cell and delete the BuildRequest, in one transaction."""
     with task.work.database.begin() as session:
         if build_requests.forget(session, task.uuid, owner=task.work.owner):
-            instance_mappings.place(session, task.uuid, task.cell.uuid)
+            instance_mappings.map_to_cell(session, task.uuid, task.cell.uuid)
             task.pointed = True
         elif not task.pointed or instance_mappings.find(session, task.uuid) is None:
             raise LeaseTaken

@@ -75,7 +75,7 @@ def end_lease(session: Session, instance_uuid: str) -> bool:
     return ended.rowcount == 1
 
 
-def forget_unplaced(session: Session, instance_uuid: str) -> bool:
+def forget_unmapped(session: Session, instance_uuid: str) -> bool:
     """Delete the mapping of an instance without cell and build request; False: it has either."""
     c = _mappings.c
     if build_requests.find(session, instance_uuid) is not None:

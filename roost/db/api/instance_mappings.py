@@ -171,7 +171,7 @@ def get(session: Session, instance_uuid: str) -> InstanceMapping:
     return found
 
 
-def place(session: Session, instance_uuid: str, cell_uuid: str) -> None:
+def map_to_cell(session: Session, instance_uuid: str, cell_uuid: str) -> None:
     """Map the instance to its cell."""
     session.execute(
         sa.update(_mappings)

@@ -28,15 +28,15 @@ def look(
     """
     found = {row.uuid: _seen_from(host, row) for row in _named(session, instance_uuids)}
     for uuid in instance_uuids:
-        found.setdefault(uuid, InstanceLocation.of(instance_uuid=uuid, place=UNKNOWN))
+        found.setdefault(uuid, InstanceLocation.of(instance_uuid=uuid, presence=UNKNOWN))
     if and_others_here:
         here = sa.select(*_COLUMNS).where(_c.host == host, _c.deleted_at.is_(None))
         found |= {row.uuid: _seen_from(host, row) for row in session.execute(here)}
-    if any(location.place == ELSEWHERE for location in found.values()):
+    if any(location.presence == ELSEWHERE for location in found.values()):
         moving, left = migrations.on_host(session, host), left_behind.proven(session, host)
         for uuid, location in found.items():
-            if location.place == ELSEWHERE and (uuid in moving or uuid in left):
-                location.place = MOVING if uuid in moving else LEFT
+            if location.presence == ELSEWHERE and (uuid in moving or uuid in left):
+                location.presence = MOVING if uuid in moving else LEFT
     return list(found.values())
 
 
@@ -71,7 +71,7 @@ def _named(session: Session, uuids: Collection[str]) -> Iterator[sa.Row[Any]]:
 def _seen_from(host: str, row: sa.Row[Any]) -> InstanceLocation:
     return InstanceLocation.of(
         instance_uuid=row.uuid,
-        place=_place(host, row),
+        presence=_presence(host, row),
         host=row.host,
         attempt=row.attempt,
         vm_state=row.vm_state,
@@ -81,7 +81,7 @@ def _seen_from(host: str, row: sa.Row[Any]) -> InstanceLocation:
     )
 
 
-def _place(host: str, row: sa.Row[Any]) -> str:
+def _presence(host: str, row: sa.Row[Any]) -> str:
     if row.deleted_at is not None:
         return DELETED
     if row.host is None:

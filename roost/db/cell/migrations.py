@@ -26,7 +26,7 @@ NEWEST_FIRST: Final = (Sort("created_at", descending=True), Sort("uuid", descend
 _table = models.migrations
 _c = _table.c
 _FLAVORS: Final = ("old_flavor", "new_flavor")
-_PLACES: Final = ("source_place", "dest_place")
+_RESOURCES: Final = ("source_resources", "dest_resources")
 _SET_HERE: Final = ("id", "created_at", "updated_at")
 _IS_UNFINISHED: Final = sa.and_(*(_c.status != status for status in ENDED))
 _UNFINISHED: Final = (
@@ -61,7 +61,7 @@ def create(session: Session, migration: Migration) -> None:
 
 
 def unfinished(session: Session, instance_uuid: str) -> Migration | None:
-    """Return the migration by which an instance has places on two hosts."""
+    """Return the migration by which an instance is on two hosts."""
     row = session.execute(_UNFINISHED, {"instance_uuid": instance_uuid}).first()
     return None if row is None else _as_migration(row)
 
@@ -184,7 +184,7 @@ def list_elsewhere(
 ) -> list[Instance]:
     """Return the instances that move from or to a host, and whose rows name the other one.
 
-    Each has the flavor and the place that it has on this host.
+    Each has the flavor and the resources that it has on this host.
 
     :param instance_uuids: only those of these; None: all
     """
@@ -231,7 +231,7 @@ def list_page(
 
 def _as_row(values: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: wire.dump(value) if name in _FLAVORS + _PLACES else value
+        name: wire.dump(value) if name in _FLAVORS + _RESOURCES else value
         for name, value in values.items()
     }
 
@@ -239,5 +239,5 @@ def _as_row(values: Mapping[str, Any]) -> dict[str, Any]:
 def _as_migration(row: sa.Row[Any]) -> Migration:
     values = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
     flavors = {name: wire.load_shared(values[name]) for name in _FLAVORS}
-    places = {name: wire.load(values[name]) for name in _PLACES}
-    return Migration.of(**values | flavors | places)
+    resources = {name: wire.load(values[name]) for name in _RESOURCES}
+    return Migration.of(**values | flavors | resources)

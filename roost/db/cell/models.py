@@ -139,8 +139,8 @@ operations = sa.Table(
     sa.UniqueConstraint("instance_uuid", "lock"),
 )
 
-# The record that an instance has, or had, places on two hosts: it is deleted with the instance's
-# row. Flavors and places (NUMA cells, CPUs and devices) are JSON.
+# The record that an instance is, or was, on two hosts: it is deleted with the instance's row.
+# Flavors and resources (NUMA cells, CPUs, devices and allocations) are JSON.
 migrations = sa.Table(
     "migrations",
     metadata,
@@ -152,12 +152,12 @@ migrations = sa.Table(
     sa.Column("source_host", sa.String(255), nullable=False, index=True),
     sa.Column("source_node", sa.String(255), nullable=False),
     sa.Column("source_zone", sa.String(255)),
-    sa.Column("source_place", LongText),
+    sa.Column("source_resources", LongText),
     sa.Column("dest_host", sa.String(255), index=True),
     sa.Column("dest_node", sa.String(255)),
     sa.Column("dest_zone", sa.String(255)),
     sa.Column("dest_ip", sa.String(64)),
-    sa.Column("dest_place", LongText),
+    sa.Column("dest_resources", LongText),
     sa.Column("old_flavor", LongText, nullable=False),
     sa.Column("new_flavor", LongText, nullable=False),
     sa.Column("disk_total_bytes", sa.BigInteger),

@@ -167,10 +167,10 @@ def list_page(
     """
     check_limit(limit)
     columns, hosts = _CLAIMS.c, _HOSTS.c
-    place = (hosts.host, hosts.node, hosts.cell_uuid)
+    location = (hosts.host, hosts.node, hosts.cell_uuid)
     shown = (columns.project_id, columns.group_uuid, columns.state, columns.created_at)
     statement = (
-        sa.select(columns.instance_uuid, *place, *shown, columns.allocations)
+        sa.select(columns.instance_uuid, *location, *shown, columns.allocations)
         .join(_HOSTS)
         .order_by(columns.instance_uuid, columns.number)
     )

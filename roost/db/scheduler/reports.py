@@ -32,7 +32,7 @@ _IN_COMMON = (
 )  # fmt: skip
 _FOR_OPERATORS = ("cpu_info", "booted_at", "stale_collectors")
 _LOAD = ("load_average", "users")  # different in each report, and not used for scheduling
-_CONTENTS = ("instances", "holdings", "places")
+_CONTENTS = ("instances", "holdings", "instance_resources")
 _NO_NEWS = (
     "reported_at",
     "up",

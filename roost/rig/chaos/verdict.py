@@ -100,11 +100,11 @@ def _doubled(seen: Observations) -> Iterator[Item]:
     for server in seen.servers:
         if len(server.ids) > 1:
             yield Item(DOUBLED, server.name, f"has the ids {', '.join(server.ids)}")
-    places: dict[str, list[str]] = collections.defaultdict(list)
+    hosts_of: dict[str, list[str]] = collections.defaultdict(list)
     for host, guests in seen.guests.items():
         for uuid in guests:
-            places[uuid].append(host)
-    for uuid, hosts in places.items():
+            hosts_of[uuid].append(host)
+    for uuid, hosts in hosts_of.items():
         if len(hosts) > 1:
             yield Item(DOUBLED, uuid, f"has guests on {' and '.join(sorted(hosts))}")
 

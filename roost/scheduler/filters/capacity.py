@@ -1,7 +1,7 @@
 """Filters by free resources: memory, CPUs, disk, NUMA cells, PCI devices.
 
 :class:`HardwareFilter` refuses all hosts without the hardware at once, before the last two filters
-try exact placements, which is costly, on one host at a time.
+try exact allocations, which is costly, on one host at a time.
 """
 
 from collections.abc import Hashable

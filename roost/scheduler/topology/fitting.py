@@ -1,4 +1,4 @@
-"""Finds an exact placement of an instance on a host's NUMA cells and devices.
+"""Finds an exact allocation of a host's NUMA cells and devices to an instance.
 
 Pure and deterministic. It tries the sets of host cells whose devices can suffice for the instance,
 small sets first.
@@ -105,7 +105,7 @@ def fit(
 ) -> HeldTopology | str:
     """Return what the instance would hold of the host, or, for users, why it does not fit.
 
-    Every cell of the instance gets a host cell of its own. A placement is found if one exists. Host
+    Every cell of the instance gets a host cell of its own. A fit is found if one exists. Host
     cells with free devices are used last; of the others those with the fewest free dedicated CPUs
     are filled first (for instances without dedicated CPUs, those with the most free memory).
     """
@@ -128,7 +128,7 @@ def fit(
             return _lacking(requests, topology, places)
         places, devices = found
     return HeldTopology(
-        tuple(map(cells_of.place, wanted, (topology.cells[place] for place in places))),
+        tuple(map(cells_of.allocate, wanted, (topology.cells[place] for place in places))),
         numa.cpu_policy,
         numa.cpu_thread_policy,
         devices,

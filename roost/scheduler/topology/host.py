@@ -26,9 +26,9 @@ from roost.scheduler.topology.pci import FreePool, HeldDevices, PoolKey
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HeldTopology:
-    """An exact placement; false when it is empty.
+    """The NUMA cells and devices that an instance has of a host; false when there are none.
 
-    It has plain values, since most placements are only tried; :attr:`numa` and :attr:`pci` make
+    It has plain values, since most allocations are only tried; :attr:`numa` and :attr:`pci` make
     versioned objects.
     """
 
@@ -43,7 +43,7 @@ class HeldTopology:
         numa: InstanceNUMATopology | None = None,
         pci: Sequence[PciAllocation] = (),
     ) -> Self:
-        """Make the placement that these objects describe."""
+        """Make the allocation that these objects describe."""
         devices = tuple(_devices(allocation) for allocation in pci)
         if numa is None:
             return cls(devices=devices)

@@ -115,8 +115,8 @@ def find_miss(wanted: WantedCell, cell: FreeCell) -> CellMiss | None:
     return None
 
 
-def place(wanted: WantedCell, cell: FreeCell) -> HeldCell:
-    """Place the instance's cell on a host cell where it fits."""
+def allocate(wanted: WantedCell, cell: FreeCell) -> HeldCell:
+    """Allocate the instance's cell on a host cell where it fits."""
     return HeldCell(
         id=wanted.id,
         cpus=wanted.cpus,

@@ -222,7 +222,7 @@ class PlacementCloud:
                 wish = a_wish(spec, instance=instance, created_at=instance.created_at)
                 build_requests.create(session, [wish], spec=spec)
                 build_requests.forget(session, consumer)
-                instance_mappings.place(session, consumer, CELL1)
+                instance_mappings.map_to_cell(session, consumer, CELL1)
 
 
 def _replaced(text, pairs):

@@ -281,7 +281,7 @@ def test_others_do_not_name_hosts(world, version, values):
 
 
 @pytest.mark.parametrize(
-    "place",
+    "destination",
     [
         {"availability_zone": "lost"},
         {"availability_zone": "lost:h1"},
@@ -294,15 +294,15 @@ def test_others_do_not_name_hosts(world, version, values):
         {"host": "h1", "hypervisor_hostname": "h2", "lost": "h2"},
     ],
 )
-def test_a_place_that_nobody_knows_is_refused(world, place):
-    named = place.pop("lost", "lost")
-    answer = _create(world, version="2.74", token="admin:project", **place)
+def test_a_destination_that_nobody_knows_is_refused(world, destination):
+    named = destination.pop("lost", "lost")
+    answer = _create(world, version="2.74", token="admin:project", **destination)
     assert named in answer.json["badRequest"]["message"]
     assert _wishes(world) == []
 
 
 @pytest.mark.parametrize(
-    "place",
+    "destination",
     [
         {"availability_zone": "nova:h1"},
         {"availability_zone": "nova::h1"},
@@ -310,13 +310,13 @@ def test_a_place_that_nobody_knows_is_refused(world, place):
         {"hypervisor_hostname": "h1"},
     ],
 )
-def test_a_host_that_is_forced_down_is_refused_by_name(world, place):
+def test_a_host_that_is_forced_down_is_refused_by_name(world, destination):
     force_down(world.databases[CELL1], "h1")
-    answer = _create(world, version="2.74", token="admin:project", **place)
+    answer = _create(world, version="2.74", token="admin:project", **destination)
     assert answer.status_code == 400
     assert answer.json["badRequest"]["message"] == "Compute host h1 is forced down."
     assert _wishes(world) == []
-    elsewhere = {name: value.replace("h1", "h2") for name, value in place.items()}
+    elsewhere = {name: value.replace("h1", "h2") for name, value in destination.items()}
     assert _create(world, version="2.74", token="admin:project", **elsewhere).status_code == 202
 
 

@@ -48,7 +48,7 @@ def away(task_state=None, vm_state=states.SOFT_DELETED):
     return [live(vm_state=vm_state, task_state=task_state)]
 
 
-def test_a_server_that_is_put_away_needs_its_place_and_its_mapping_says_so():
+def test_a_server_that_is_put_away_needs_its_claim_and_its_mapping_says_so():
     assert kinds(healthy(instances=away(), mappings={ONE: mapping(put_away=True)})) == []
     without = healthy(instances=away(), mappings={ONE: mapping(put_away=True)}, claims={})
     assert kinds(without) == ["instances without claim"]

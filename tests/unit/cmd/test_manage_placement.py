@@ -151,7 +151,7 @@ def test_claims_of_a_cell_out_of_reach_stay(manage, schedulers, databases, cell1
     with databases.api.begin() as session:
         build_requests.create(session, [build_request], spec=asked)
         build_requests.forget(session, build_request.instance_uuid)
-        instance_mappings.place(session, build_request.instance_uuid, cell1)
+        instance_mappings.map_to_cell(session, build_request.instance_uuid, cell1)
         cells.update(session, cell1, database_url="sqlite:////nowhere/cell1.sqlite")
     schedulers.claims = [a_claim(build_request.instance_uuid)]
     told = manage("audit", "--settle", 0, "--repair", code=1)

@@ -65,9 +65,9 @@ def test_pinned_cpus_are_counted_apart_from_those_that_are_shared(rig):
     rig.tracker.built(instance.uuid)
     report = rig.tracker.report()
     assert report.holdings == {instance.uuid: taken(vcpus=1, pcpus=2, memory_mb=64, disk_gb=1)}
-    (place,) = report.places
-    assert (place.instance_uuid, place.pci) == (instance.uuid, [])
-    assert place.numa_topology.cells[0].pinning == [2, 3]
+    (resources,) = report.instance_resources
+    assert (resources.instance_uuid, resources.pci) == (instance.uuid, [])
+    assert resources.numa_topology.cells[0].pinning == [2, 3]
 
 
 def test_a_cpu_that_is_given_away_is_not_given_away_again(rig):
@@ -84,7 +84,7 @@ def test_more_cpus_than_may_be_given_away_are_refused(rig):
         claim(rig, numa_topology=a_pinned_topology(4, 5, host_cell=1), limits={"PCPU": 5})
 
 
-def test_devices_are_counted_by_kind_and_place(rig):
+def test_devices_are_counted_by_kind_and_numa_node(rig):
     claim(rig, pci=[devices(1)])
     claim(rig, pci=[devices(1, numa_node=1)])
     with pytest.raises(exception.NoCapacity, match="devices 10de:1eb8: 2 requested, 1 free"):
@@ -94,9 +94,9 @@ def test_devices_are_counted_by_kind_and_place(rig):
 
 def test_an_instance_that_claims_again_is_not_in_its_own_way(rig):
     instance = an_instance(flavor=a_flavor(vcpus=2))
-    place = a_selection("h1", numa_topology=a_pinned_topology(2, 3), pci=[devices(2)])
-    rig.tracker.claim(instance, place)
-    rig.tracker.claim(instance, place)
+    selection = a_selection("h1", numa_topology=a_pinned_topology(2, 3), pci=[devices(2)])
+    rig.tracker.claim(instance, selection)
+    rig.tracker.claim(instance, selection)
 
 
 def test_what_is_given_away_stays_so_when_the_host_starts_again(rig):
@@ -109,10 +109,12 @@ def test_what_is_given_away_stays_so_when_the_host_starts_again(rig):
         claim(rig, pci=[devices(1)])
 
 
-def test_the_guest_is_told_its_place(rig):
+def test_the_guest_is_told_its_resources(rig):
     instance = rig.instance(flavor=a_flavor(vcpus=2), networks=[])
-    place = a_selection("h1", numa_topology=a_pinned_topology(5, 6, host_cell=1), pci=[devices(2)])
-    carry_out(Build(rig.host, a_context(), instance, place), build_flow())
+    selection = a_selection(
+        "h1", numa_topology=a_pinned_topology(5, 6, host_cell=1), pci=[devices(2)]
+    )
+    carry_out(Build(rig.host, a_context(), instance, selection), build_flow())
     guest = rig.virt.contents(instance.uuid)
     assert guest["numa_cells"] == [
         {
@@ -143,11 +145,11 @@ def test_a_message_without_a_selection_goes_by_the_row(rig):
     assert rig.tracker.report().amount("PCPU", "used") == 2
 
 
-def test_a_place_that_is_taken_sends_the_build_elsewhere(rig):
+def test_resources_that_are_taken_send_the_build_elsewhere(rig):
     claim(rig, numa_topology=a_pinned_topology(2, 3))
     instance = rig.instance(flavor=a_flavor(vcpus=2))
-    place = a_selection("h1", numa_topology=a_pinned_topology(2, 3))
-    carry_out(Build(rig.host, a_context(), instance, place), build_flow())
+    selection = a_selection("h1", numa_topology=a_pinned_topology(2, 3))
+    carry_out(Build(rig.host, a_context(), instance, selection), build_flow())
     why = "h1 cannot dedicate CPU 2, 3"
     assert rig.conductor.rescheduled == [(instance.uuid, "h1", 1, why)]
     assert rig.virt.list_guests() == []

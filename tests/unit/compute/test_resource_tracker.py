@@ -70,7 +70,7 @@ def test_custom_resources_are_counted_by_the_files_of_the_operator(rig, tracker)
     assert report.amount("CUSTOM_LICENSE") == 2
     assert "CUSTOM_LICENSED" in report.traits
     assert [held[""]["CUSTOM_LICENSE"] for held in report.holdings.values()] == [2]
-    assert report.places == []
+    assert report.instance_resources == []
 
 
 def test_the_last_unit_of_one_part_is_refused_though_others_have_room(tracker):

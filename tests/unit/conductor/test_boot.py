@@ -64,24 +64,24 @@ def test_what_its_user_wrote_on_a_wish_goes_with_it_to_the_cell(world, hosts):
     assert listed.uuid == noted.instance_uuid
 
 
-def test_the_host_is_told_the_place_that_was_claimed_there(world):
-    place = a_selection(
+def test_the_host_is_told_the_resources_that_were_claimed_there(world):
+    selection = a_selection(
         "h1",
         claimed=True,
         limits={"vcpus": 8},
         numa_topology=a_pinned_topology(2, 3),
         availability_zone="of h1",
     )
-    world.scheduler.select_destinations = lambda *_, **__: [[place]]
+    world.scheduler.select_destinations = lambda *_, **__: [[selection]]
     _request, (uuid,) = made = world.build_request()
     world.build(made)
     ((_host, _method, told),) = world.casts()
-    assert told["selection"] == place
-    assert told["instance"].numa_topology == place.numa_topology
-    assert instance(world.cell1, uuid).numa_topology == place.numa_topology
+    assert told["selection"] == selection
+    assert told["instance"].numa_topology == selection.numa_topology
+    assert instance(world.cell1, uuid).numa_topology == selection.numa_topology
     assert instance(world.cell1, uuid).availability_zone == "of h1"
     with world.cell1.read() as session:
-        assert builds.find(session, uuid).selection == place
+        assert builds.find(session, uuid).selection == selection
 
 
 def test_the_scheduler_is_asked_once_for_all_instances_of_a_request(world):
@@ -262,7 +262,7 @@ def test_a_burial_that_fails_half_way_leaves_nothing_in_cell0(world, monkeypatch
         raise exception.Unavailable("the database is away")
 
     with monkeypatch.context() as trouble:
-        trouble.setattr(instance_mappings, "place", away)
+        trouble.setattr(instance_mappings, "map_to_cell", away)
         world.build(made)
     world.scheduler.room = room
     end_leases(world)

@@ -45,12 +45,12 @@ def test_a_build_meant_for_another_host_or_attempt_is_not_begun(cell, host, atte
     assert not cell.progress.begin_build(waiting(cell).uuid, host, attempt)
 
 
-def test_a_message_that_names_a_place_which_the_build_has_no_more_begins_nothing(cell):
+def test_a_message_that_names_resources_which_the_build_has_no_more_begins_nothing(cell):
     made = waiting(cell)
     stale = a_selection("h1", claimed=True, numa_topology=a_pinned_topology(2, 3))
     assert not cell.progress.begin_build(made.uuid, "h1", 1, selection=stale)
-    place = a_selection("h1", claimed=True)
-    assert cell.progress.begin_build(made.uuid, "h1", 1, selection=place)
+    selection = a_selection("h1", claimed=True)
+    assert cell.progress.begin_build(made.uuid, "h1", 1, selection=selection)
 
 
 def test_a_deleted_instance_is_not_begun(cell):

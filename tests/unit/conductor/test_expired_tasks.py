@@ -205,7 +205,7 @@ def test_who_cannot_be_asked_in_time_is_asked_once_in_a_sweep(cell):
     assert get(cell, resting_one.uuid).task_state == states.POWERING_OFF
 
 
-def test_a_lost_place_of_a_begun_build_sends_it_to_the_next_host(cell, begun):
+def test_a_lost_claim_of_a_begun_build_sends_it_to_the_next_host(cell, begun):
     cell.scheduler.expire(begun.uuid)
     cell.scheduler.room["h1"] = 0
     cell.sweep()

@@ -108,7 +108,7 @@ def test_a_host_that_was_away_finds_that_its_guests_are_over_however_late_it_is_
     for _ in range(2):  # it is back, and has not destroyed it yet
         assert _purge(world, dry_run=True)[CELL1] == _purge(world)[CELL1] == 0
         (found,) = power.locate("h1", [old], and_others_here=True)
-        assert found.place == DELETED
+        assert found.presence == DELETED
     power.locate("h1", [], and_others_here=True)
     assert _purge(world)[CELL1] == 1
 

@@ -92,9 +92,9 @@ def test_the_next_host_is_told_what_the_guest_is_provided_with(cell):
     assert told["instance"].provisions == given
 
 
-def test_the_next_host_is_told_the_place_that_was_claimed_there(cell):
+def test_the_next_host_is_told_the_resources_that_were_claimed_there(cell):
     made = under_way(cell)
-    place = a_selection(
+    selection = a_selection(
         "h2",
         claimed=True,
         limits={"vcpus": 8},
@@ -102,15 +102,15 @@ def test_the_next_host_is_told_the_place_that_was_claimed_there(cell):
         pci=[a_pci_allocation()],
         availability_zone="east",
     )
-    cell.scheduler.places["h2"] = place
+    cell.scheduler.selections["h2"] = selection
     fail(cell, made.uuid)
     ((_host, _method, told),) = cell.bus.sent
-    assert told["selection"] == place
+    assert told["selection"] == selection
     for instance in (get(cell, made.uuid), told["instance"]):
-        assert (instance.numa_topology, instance.pci) == (place.numa_topology, place.pci)
+        assert (instance.numa_topology, instance.pci) == (selection.numa_topology, selection.pci)
         assert instance.availability_zone == "east"
     with cell.database.read() as session:
-        assert builds.find(session, made.uuid).selection == place
+        assert builds.find(session, made.uuid).selection == selection
 
 
 def test_an_alternate_without_room_is_passed_over(cell):

@@ -49,10 +49,12 @@ def test_a_claim_that_ran_out_is_made_anew_before_the_host_is_told(cell, waiting
     assert get(cell, made.uuid).attempt == 1
 
 
-def test_a_claim_that_is_made_anew_in_another_place_voids_the_message_before(cell, waiting, sweep):
+def test_a_claim_that_is_made_anew_of_other_resources_voids_the_message_before(
+    cell, waiting, sweep
+):
     made = waiting()
     cell.scheduler.expire(made.uuid)
-    cell.scheduler.places["h1"] = PINNED
+    cell.scheduler.selections["h1"] = PINNED
     sweep()
     assert told(cell) == [("h1", PINNED)]
     assert get(cell, made.uuid).numa_topology == PINNED.numa_topology
@@ -61,7 +63,7 @@ def test_a_claim_that_is_made_anew_in_another_place_voids_the_message_before(cel
     assert cell.progress.begin_build(made.uuid, "h1", 1, selection=PINNED)
 
 
-def test_a_place_that_somebody_else_has_by_now_sends_the_build_to_the_next_host(
+def test_resources_that_somebody_else_has_by_now_send_the_build_to_the_next_host(
     cell, waiting, sweep
 ):
     made = waiting()

@@ -51,7 +51,7 @@ def mapped(world, cell_uuid=None):
     """Map a server of the project to a cell; None: it is on its way."""
     _, (uuid,) = world.build_request()
     with world.api_db.begin() as session:
-        instance_mappings.place(session, uuid, cell_uuid)
+        instance_mappings.map_to_cell(session, uuid, cell_uuid)
 
 
 def a_group(database, name="web", project_id="project"):

@@ -19,7 +19,7 @@ from roost.db.cell import (
     services,
 )
 from roost.db.types import utcnow
-from roost.objects import InstancePlace, OperationParams
+from roost.objects import InstanceResources, OperationParams
 from roost.operations import kinds
 from roost.operations.kinds import CONFIRM_RESIZE, MIGRATE, REVERT_RESIZE
 from roost.rpc.scheduler import RESERVATION_LIFETIME
@@ -121,10 +121,10 @@ def end_leases(cell):
 
 
 def test_a_move_goes_from_host_to_host_and_ends_on_the_other_one(cell, begin, report):
-    place = InstancePlace.of(
+    resources = InstanceResources.of(
         instance_uuid=CELL, numa_topology=a_numa_topology({"pcpus": [1]}), pci=[]
     )
-    uuid = begin(dest_place=place)
+    uuid = begin(dest_resources=resources)
     report(uuid, handover="room")
     assert (of(cell, uuid).step, of(cell, uuid).host, of(cell, uuid).handover) == (
         *("send", "h1", "room"),

@@ -68,7 +68,7 @@ def test_a_mapping_begins_without_a_cell(api_db):
         (build_request,) = wishes(session)
         mapping = instance_mappings.get(session, build_request.instance_uuid)
         assert mapping.cell_uuid is None
-        instance_mappings.place(session, build_request.instance_uuid, CELL1)
+        instance_mappings.map_to_cell(session, build_request.instance_uuid, CELL1)
         assert instance_mappings.get(session, build_request.instance_uuid).cell_uuid == CELL1
 
 

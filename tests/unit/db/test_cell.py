@@ -69,7 +69,7 @@ def test_an_instance_comes_back_as_it_was_created(cell_db):
         assert instances.get(session, made.uuid) == made
 
 
-def test_an_instance_keeps_the_place_that_it_has_on_its_host(cell_db):
+def test_an_instance_keeps_the_resources_that_it_has_on_its_host(cell_db):
     made = an_instance(numa_topology=a_pinned_topology(2, 3), pci=[a_pci_allocation()])
     moved = {"numa_topology": a_pinned_topology(5), "pci": [a_pci_allocation(count=2)]}
     with cell_db.begin() as session:
@@ -163,7 +163,7 @@ def test_a_build_moves_on_only_from_where_it_is(cell_db):
         assert (found.attempt, found.host, found.tried[0].reason) == (2, "h2", "fire")
 
 
-def test_a_build_is_for_the_host_that_knows_the_place_it_has_by_now(cell_db):
+def test_a_build_is_for_the_host_that_knows_the_resources_it_has_by_now(cell_db):
     old = a_selection("h1", claimed=True, limits={"vcpus": 8})
     new = a_selection(
         "h1", claimed=True, limits={"vcpus": 8}, numa_topology=a_pinned_topology(2, 3)

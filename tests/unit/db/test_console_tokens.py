@@ -42,7 +42,7 @@ def test_who_is_rid_of_a_server_is_rid_of_the_tokens_of_its_consoles(api_db, end
     mine = a_token(instance_uuid=instance.uuid)
     with api_db.begin() as session:
         build_requests.create(session, [a_wish(spec, instance=instance)], spec=spec)
-        instance_mappings.place(session, instance.uuid, CELL1)
+        instance_mappings.map_to_cell(session, instance.uuid, CELL1)
         for each in (mine, other):
             console_tokens.create(session, each)
         end(session, instance.uuid)

@@ -44,7 +44,7 @@ def test_each_instance_is_somewhere(cell_db, place, look):
     with cell_db.begin() as session:
         instances.mark_deleted(session, gone)
     found = look(here, there, no_host, gone, stranger)
-    assert [found[uuid].place for uuid in (here, there, no_host, gone, stranger)] == [
+    assert [found[uuid].presence for uuid in (here, there, no_host, gone, stranger)] == [
         *(HERE, ELSEWHERE, NOWHERE, DELETED, UNKNOWN)
     ]
 
@@ -58,14 +58,14 @@ def test_what_was_left_behind_counts_as_that_unless_the_database_may_be_an_old_c
             left_behind.note(session, uuid, "h1")
         migrations.create(session, a_migration(instance_uuid=moving))
     found = look(there, here, moving)
-    assert [found[uuid].place for uuid in (there, here, moving)] == [LEFT, HERE, MOVING]
+    assert [found[uuid].presence for uuid in (there, here, moving)] == [LEFT, HERE, MOVING]
     long_ago = utcnow() - left_behind.OLD_COPY - datetime.timedelta(minutes=1)
     with cell_db.begin() as session:
         session.execute(sa.update(models.left_behind).values(noted_at=long_ago))
-    assert look(there)[there].place == ELSEWHERE
+    assert look(there)[there].presence == ELSEWHERE
     with cell_db.begin() as session:
         left_behind.renew(session, "h1")  # the host has started again
-    assert look(there)[there].place == LEFT
+    assert look(there)[there].presence == LEFT
 
 
 def test_its_host_attempt_and_states_are_told(place, look):
@@ -88,7 +88,7 @@ def test_any_number_may_be_asked_for(place, look):
     strangers = [a_uuid() for _ in range(1500)]
     found = look(*strangers, uuid)
     assert len(found) == 1501
-    assert found[uuid].place == HERE
+    assert found[uuid].presence == HERE
 
 
 def test_servers_that_move_are_read_at_once_however_many_there_are(cell_db, place):

@@ -53,7 +53,7 @@ def test_an_instance_queued_for_delete_is_no_member_any_more(api_db):
     with api_db.begin() as session:
         group = create(session)
         instance, other = boot(session, group), boot(session, group)
-        instance_mappings.place(session, instance, CELL1)
+        instance_mappings.map_to_cell(session, instance, CELL1)
         instance_mappings.queue_for_delete(session, instance)
         assert server_groups.get(session, group.uuid).members == [other]
         assert server_groups.list_of_instance(session, instance) == []

@@ -89,7 +89,7 @@ def test_what_is_deleted_or_put_away_leaves_room_for_its_user(api_db):
     gone, away = boot(api_db, count=2)
     delete(api_db, gone)
     with api_db.begin() as session:
-        instance_mappings.place(session, away, CELL1)
+        instance_mappings.map_to_cell(session, away, CELL1)
         soft_delete.soft_delete(session, away)
     assert used(api_db) == dict.fromkeys(quota.RESOURCES, 0)
     assert boot(api_db, count=2)
@@ -99,7 +99,7 @@ def test_what_is_restored_counts_once_against_its_user(api_db):
     limit(api_db, instances=2)
     _one, away = boot(api_db, count=2)
     with api_db.begin() as session:
-        instance_mappings.place(session, away, CELL1)
+        instance_mappings.map_to_cell(session, away, CELL1)
         soft_delete.settle(session, soft_delete.soft_delete(session, away).operation_uuid)
     with api_db.begin() as session:
         soft_delete.restore(session, instance_mappings.get(session, away), defaults=FREE)
@@ -110,7 +110,7 @@ def test_nothing_is_restored_whose_user_has_no_room(api_db):
     limit(api_db, instances=1)
     (away,) = boot(api_db)
     with api_db.begin() as session:
-        instance_mappings.place(session, away, CELL1)
+        instance_mappings.map_to_cell(session, away, CELL1)
         soft_delete.settle(session, soft_delete.soft_delete(session, away).operation_uuid)
     boot(api_db)
     with pytest.raises(exception.QuotaExceeded), api_db.begin() as session:

@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception
-from roost.objects import InstancePlace
+from roost.objects import InstanceResources
 from roost.rpc.scheduler import RESERVATION_LIFETIME
 from tests.builders import (
     a_numa_cell,
@@ -125,10 +125,10 @@ def test_a_claim_that_it_gets_holds_the_cpus_that_it_has(manager, context, say):
     here, other = a_uuid(), a_uuid()
     pinned = a_numa_topology({"pcpus": [0]}, cpu_policy="dedicated")
     pinned.cells[0].host_cell, pinned.cells[0].pinning = 0, [3]
-    place = InstancePlace.of(instance_uuid=here, numa_topology=pinned, pci=[])
+    resources = InstanceResources.of(instance_uuid=here, numa_topology=pinned, pci=[])
     cell = a_numa_cell(0, pcpus=[3, 4])
     for _ in range(2):
-        say(built=[here], places=[place], numa_cells=[cell], pcpus=2)
+        say(built=[here], instance_resources=[resources], numa_cells=[cell], pcpus=2)
     wish = a_spec(numa_topology=a_numa_topology({"pcpus": [0]}, cpu_policy="dedicated"))
     ((chosen,),) = manager.select_destinations(
         context, request_spec=wish, instance_uuids=[other], alternates=0

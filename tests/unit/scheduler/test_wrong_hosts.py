@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from roost import conf, exception
 from roost.db.scheduler import models
-from roost.objects import HostReport, InstancePlace, Locality, RequestGroup
+from roost.objects import HostReport, InstanceResources, Locality, RequestGroup
 from roost.scheduler import plugins
 from roost.scheduler.changes import HostChanges
 from roost.scheduler.manager import SchedulerManager
@@ -48,7 +48,7 @@ HOLDER = a_uuid()
 
 def says(host, **values):
     """The report of a host that all the requests fit on."""
-    place = InstancePlace.of(
+    resources = InstanceResources.of(
         instance_uuid=HOLDER,
         numa_topology=a_numa_topology(
             {"cpus": [0], "pcpus": [1], "host_cell": 0, "pinning": [1], "page_kb": 2048}
@@ -77,7 +77,7 @@ def says(host, **values):
             "inventories": [an_inventory("CUSTOM_A", 1000)],
             "instances": [HOLDER] if host == "bad" else [],
             "holdings": {HOLDER: {"": {"VCPU": 1}, "gpu0": {"VGPU": 1}}} if host == "bad" else {},
-            "places": [place] if host == "bad" else [],
+            "instance_resources": [resources] if host == "bad" else [],
         }
         | values,
     )

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from roost import exception, states
 from roost.compute.virt.cold_migration import FindImage, NoteCopied
-from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.driver import GuestResources
 from roost.compute.virt.fake.migration import FakeGuests
 from roost.context import RequestContext
 from roost.objects import Instance, NetworkInfo
@@ -29,7 +29,7 @@ class FakeColdMoves:
         self,
         guests: FakeGuests,
         *,
-        described: Callable[[Instance, NetworkInfo, GuestPlacement], dict[str, Any]],
+        described: Callable[[Instance, NetworkInfo, GuestResources], dict[str, Any]],
         keep_drive: Callable[[str, pathlib.Path | None], None],
     ) -> None:
         self._guests = guests
@@ -76,11 +76,11 @@ class FakeColdMoves:
         image: FindImage,
         copied: NoteCopied,
         network_info: NetworkInfo,
-        placement: GuestPlacement,
+        resources: GuestResources,
         config_drive: pathlib.Path | None,
     ) -> None:
         uuid, room = instance.uuid, self._room(instance.uuid)
-        own = self._described(instance, network_info, placement)
+        own = self._described(instance, network_info, resources)
         if room.exists():
             self._copy(_MIB * sum(size_mb for _kind, size_mb in own["disks"]), copied)
         self._guests.strike("arrive")
@@ -103,14 +103,14 @@ class FakeColdMoves:
         *,
         before: Instance,
         network_info: NetworkInfo,
-        placement: GuestPlacement,
+        resources: GuestResources,
         config_drive: pathlib.Path | None,
     ) -> None:
         uuid, kept = instance.uuid, self._before(instance.uuid)
         self._guests.strike("arrive")
         guest, own = (
             self._guests.contents(uuid),
-            self._described(instance, network_info, placement),
+            self._described(instance, network_info, resources),
         )
         if kept.exists() and guest | own == guest:
             return  # an earlier call has done it, and the guest may run

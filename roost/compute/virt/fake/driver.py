@@ -24,7 +24,7 @@ from roost.compute.collectors import Collected, DriverCollector
 from roost.compute.virt.driver import (
     Diagnostics,
     Guest,
-    GuestPlacement,
+    GuestResources,
     HostResources,
     Kernel,
     Load,
@@ -163,13 +163,13 @@ class FakeDriver:
         *,
         image_path: pathlib.Path | None,
         network_info: NetworkInfo,
-        placement: GuestPlacement,
+        resources: GuestResources,
         config_drive: pathlib.Path | None = None,
         kernel: Kernel | None = None,
     ) -> None:
         self._faults.strike("prepare")
         guest = _described(instance, image_path, network_info) | _provided(instance)
-        guest |= _placed(placement) | _started_by(kernel)
+        guest |= _reserved(resources) | _started_by(kernel)
         self._write(instance.uuid, guest | {"power_state": states.NOSTATE})
         self._keep_drive(instance.uuid, config_drive)
         self._faults.strike("spawn")
@@ -388,17 +388,17 @@ def _described(
 
 
 def _expected(
-    instance: Instance, network_info: NetworkInfo, placement: GuestPlacement
+    instance: Instance, network_info: NetworkInfo, resources: GuestResources
 ) -> dict[str, Any]:
     """Describe an incoming guest, whose image only the source knows."""
-    return _described(instance, None, network_info) | _placed(placement)
+    return _described(instance, None, network_info) | _reserved(resources)
 
 
 def _moved(
-    instance: Instance, network_info: NetworkInfo, placement: GuestPlacement
+    instance: Instance, network_info: NetworkInfo, resources: GuestResources
 ) -> dict[str, Any]:
     """Describe a guest that changes its host or flavor, with its disks."""
-    return _expected(instance, network_info, placement) | {"disks": _disks(instance)}
+    return _expected(instance, network_info, resources) | {"disks": _disks(instance)}
 
 
 def _disks(instance: Instance) -> list[list[Any]]:
@@ -421,14 +421,14 @@ def _provided(instance: Instance) -> dict[str, Any]:
     }
 
 
-def _placed(placement: GuestPlacement) -> dict[str, Any]:
-    cells = placement.numa_topology.cells if placement.numa_topology else []
+def _reserved(resources: GuestResources) -> dict[str, Any]:
+    cells = resources.numa_topology.cells if resources.numa_topology else []
     return {
         "numa_cells": [_numa_cell(cell) for cell in cells],
         "pci_devices": [
-            {name: getattr(device, name) for name in _DEVICE} for device in placement.pci
+            {name: getattr(device, name) for name in _DEVICE} for device in resources.pci
         ],
-        "allocations": {name: dict(amounts) for name, amounts in placement.allocations.items()},
+        "allocations": {name: dict(amounts) for name, amounts in resources.allocations.items()},
     }
 
 

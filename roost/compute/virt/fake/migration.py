@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from roost import exception, states
-from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.driver import GuestResources
 from roost.compute.virt.live_migration import (
     MigrationDestination,
     MigrationSource,
@@ -37,7 +37,7 @@ _OWN: Final = (
     "pci_devices",
     "attempt",
 )  # the destination's values replace the source's
-Described = Callable[[Instance, NetworkInfo, GuestPlacement], Mapping[str, Any]]
+Described = Callable[[Instance, NetworkInfo, GuestResources], Mapping[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -220,11 +220,11 @@ class FakeMigrationDestinations:
         *,
         image_path: pathlib.Path | None,
         network_info: NetworkInfo,
-        placement: GuestPlacement,
+        resources: GuestResources,
     ) -> MigrationDestination:
         uuid = outgoing.uuid
         self._check_absent(uuid)
-        guest = self._described(instance, network_info, placement)
+        guest = self._described(instance, network_info, resources)
         self._guests.write(uuid, {**guest, "power_state": states.NOSTATE, _ROOM: True})
         if outgoing.config_drive is not None:
             self._guests.drive(uuid).write_bytes(outgoing.config_drive)

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from roost import exception
 from roost.compute.virt.cold_migration import FindImage, NoteCopied
-from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.driver import GuestResources
 from roost.compute.virt.libvirt import guests, images, new_disks
 from roost.compute.virt.libvirt.base_images import base_of
 from roost.compute.virt.libvirt.disk_exports import CopySettings, Export, Offers, RemoteFile
@@ -52,7 +52,7 @@ _FILE_NAMES: Final = ("kernel", "ramdisk", "console.log")
 _OLD: Final = "old-"  # disks until they have the numbers and sizes of the new flavor
 _FETCHED: Final = "fetched"  # marks a room in which everything has arrived
 _DONE: Final = "reshaped"  # marks copies whose guest has the new flavor
-MakeDomain = Callable[[Instance, DiskLayout, NetworkInfo, GuestPlacement, bool], Domain]
+MakeDomain = Callable[[Instance, DiskLayout, NetworkInfo, GuestResources, bool], Domain]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +67,7 @@ class LibvirtColdMoves:
     new: NewDisks
     settings: CopySettings
     make: MakeDomain
-    plan: Callable[[Domain, GuestPlacement, Callable[[str], object]], str]
+    plan: Callable[[Domain, GuestResources, Callable[[str], object]], str]
 
     @property
     def offers(self) -> Offers:
@@ -138,7 +138,7 @@ class LibvirtColdMoves:
         image: FindImage,
         copied: NoteCopied,
         network_info: NetworkInfo,
-        placement: GuestPlacement,
+        resources: GuestResources,
         config_drive: pathlib.Path | None,
     ) -> None:
         uuid, folders = instance.uuid, self.residents.folders
@@ -158,7 +158,7 @@ class LibvirtColdMoves:
                 about = _Offer(uuid, offered, image, _CopiedBytes(offered["disks"], copied))
                 self._fetch(room, about)
             layout = self._arrange(arriving, instance, before)
-            domain = self.make(instance, layout, network_info, placement, config_drive is not None)
+            domain = self.make(instance, layout, network_info, resources, config_drive is not None)
             if arriving.kernel.exists():
                 ramdisk = folder.ramdisk if arriving.ramdisk.exists() else None
                 kernel = DirectKernel(folder.kernel, ramdisk, offered["command_line"])
@@ -176,7 +176,7 @@ class LibvirtColdMoves:
                 (room / _FETCHED).unlink()
                 room.rename(folder.path)
 
-            self.plan(domain, placement, settle_in)
+            self.plan(domain, resources, settle_in)
         self._define(folder)
 
     def reshape(
@@ -186,7 +186,7 @@ class LibvirtColdMoves:
         *,
         before: Instance,
         network_info: NetworkInfo,
-        placement: GuestPlacement,
+        resources: GuestResources,
         config_drive: pathlib.Path | None,
     ) -> None:
         uuid, folders = instance.uuid, self.residents.folders
@@ -199,14 +199,14 @@ class LibvirtColdMoves:
             _keep_copies(folder, kept)
         self._begin_anew(folder, kept)
         layout = self._arrange(folder, instance, before)
-        domain = self.make(instance, layout, network_info, placement, config_drive is not None)
+        domain = self.make(instance, layout, network_info, resources, config_drive is not None)
         if folder.kernel.exists():
             definition = self.residents.on(uuid, "describe a guest", guests.as_defined)
             ramdisk = folder.ramdisk if folder.ramdisk.exists() else None
             kernel = DirectKernel(folder.kernel, ramdisk, definition.findtext("os/cmdline"))
             domain = dataclasses.replace(domain, kernel=kernel)
         self.new.beside(folder, config_drive, None)
-        self.plan(domain, placement, folder.plan.write_text)
+        self.plan(domain, resources, folder.plan.write_text)
         _sync(folder.path)
         self._define(folder)
         (kept / _DONE).touch()

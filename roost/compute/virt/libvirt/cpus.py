@@ -1,4 +1,4 @@
-"""CPUs and memory of a guest: their model, topology and placement on the node."""
+"""CPUs and memory of a guest: their model and topology, and the node's CPUs and cells for them."""
 
 import dataclasses
 import itertools
@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Self
 
-from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.driver import GuestResources
 from roost.compute.virt.libvirt.elements import element
 from roost.hardware.properties import HardwareProperties
 from roost.hardware.rules import shape_of
@@ -77,7 +77,7 @@ class CpuTopology:
 
 @dataclasses.dataclass(frozen=True)
 class Topology:
-    """The NUMA cells of a guest and their placement on the cells and CPUs of its node.
+    """The NUMA cells of a guest, and the cells and CPUs of its node that they have.
 
     ``floating`` are the shared CPUs of each cell of the node; ``confined``: unpinned CPUs run on no
     others. ``emulator_apart``: QEMU's own threads run on those, not on the guest's pinned CPUs.
@@ -93,14 +93,14 @@ class Topology:
     @classmethod
     def of(
         cls,
-        placement: GuestPlacement,
+        resources: GuestResources,
         *,
         floating: Mapping[int, Sequence[int]],
         confined: bool = False,
         emulator_apart: bool = False,
         locked: bool = False,
     ) -> Self:
-        requested = placement.numa_topology
+        requested = resources.numa_topology
         cells = tuple(requested.cells) if requested else ()
         return cls(cells, floating, confined=confined, emulator_apart=emulator_apart, locked=locked)
 
@@ -128,7 +128,7 @@ class Topology:
         return found
 
     def memory(self) -> ET.Element | None:
-        """Return the NUMA placement of the guest's memory; None: anywhere."""
+        """Return the node's NUMA cells of the guest's memory; None: any."""
         nodes = [at for cell in self.cells if (at := cell.host_cell) is not None]
         if not nodes or len(nodes) != len(self.cells):
             return None

@@ -19,7 +19,7 @@ from roost.compute.virt import driver
 from roost.compute.virt.driver import (
     Diagnostics,
     Guest,
-    GuestPlacement,
+    GuestResources,
     HostResources,
     Kernel,
     Load,
@@ -100,16 +100,16 @@ class LibvirtDriver:
             node=settings.node,
             settings=settings.migration,
             virt_type=lambda: self._node.known().virt_type,
-            topology=lambda instance, placement: self._topology(
-                placement, Hardware.of(instance, machine=settings.machine)
+            topology=lambda instance, resources: self._topology(
+                resources, Hardware.of(instance, machine=settings.machine)
             ),
         )
         self._cold_moves = LibvirtColdMoves(
             self._residents,
             self._new,
             settings.copies,
-            make=lambda instance, layout, info, placement, with_drive: self._domain(
-                instance, layout, info, placement, with_drive=with_drive
+            make=lambda instance, layout, info, resources, with_drive: self._domain(
+                instance, layout, info, resources, with_drive=with_drive
             ),
             plan=self._plan,
         )
@@ -165,7 +165,7 @@ class LibvirtDriver:
         *,
         image_path: pathlib.Path | None,
         network_info: NetworkInfo,
-        placement: GuestPlacement,
+        resources: GuestResources,
         config_drive: pathlib.Path | None = None,
         kernel: Kernel | None = None,
     ) -> None:
@@ -174,11 +174,11 @@ class LibvirtDriver:
         image = None if image_path is None else images.inspect(image_path, declared=declared)
         layout, folder = DiskLayout.of(instance, image), self._folders.of(instance.uuid)
         domain = self._domain(
-            instance, layout, network_info, placement, with_drive=config_drive is not None
+            instance, layout, network_info, resources, with_drive=config_drive is not None
         )
         if kernel is not None:
             domain = dataclasses.replace(domain, kernel=DirectKernel.of(kernel, folder))
-        xml = self._plan(domain, placement, folder.make)
+        xml = self._plan(domain, resources, folder.make)
         self._new.root(folder, layout, image_path, image)
         self._new.blanks(folder, layout)
         self._new.beside(folder, config_drive, kernel)
@@ -360,7 +360,7 @@ class LibvirtDriver:
         instance: Instance,
         layout: DiskLayout,
         network_info: NetworkInfo,
-        placement: GuestPlacement,
+        resources: GuestResources,
         *,
         with_drive: bool,
     ) -> Domain:
@@ -378,7 +378,7 @@ class LibvirtDriver:
             screens=self._settings.screens,
             hardware=hardware,
             cpu=self._settings.cpu(known.virt_type),
-            topology=self._topology(placement, hardware),
+            topology=self._topology(resources, hardware),
             disks=self._new.seen(folder, layout, hardware, names),
             drive=Drive(folder.drive, names.next(bus), bus) if with_drive else None,
             interfaces=interfaces.all_of(
@@ -389,26 +389,26 @@ class LibvirtDriver:
         )
 
     def _plan(
-        self, domain: Domain, placement: GuestPlacement, write: Callable[[str], object]
+        self, domain: Domain, resources: GuestResources, write: Callable[[str], object]
     ) -> str:
         """Choose the devices of a guest, and write its plan, which records that it has them."""
         with self._devices_lock:
-            divided = self._mdevs.choose(domain.identity, placement)
-            domain = dataclasses.replace(domain, devices=(*self._devices(placement), *divided))
+            divided = self._mdevs.choose(domain.identity, resources)
+            domain = dataclasses.replace(domain, devices=(*self._devices(resources), *divided))
             xml = domain.xml()
             write(xml)
         return xml
 
-    def _devices(self, placement: GuestPlacement) -> tuple[pci.Device, ...]:
-        if not placement.pci:
+    def _devices(self, resources: GuestResources) -> tuple[pci.Device, ...]:
+        if not resources.pci:
             return ()
         self._node.known()  # which lists them at first
         used = pci.taken(parse(plan) for plan in self._folders.plans())
-        return tuple(pci.choose(placement.pci, self._pci.found, used))
+        return tuple(pci.choose(resources.pci, self._pci.found, used))
 
-    def _topology(self, placement: GuestPlacement, hardware: Hardware) -> Topology:
+    def _topology(self, resources: GuestResources, hardware: Hardware) -> Topology:
         return Topology.of(
-            placement,
+            resources,
             floating=self._node.known().floating,
             confined=self._settings.cpu_sets.are_set,
             emulator_apart=hardware.emulator_apart,

@@ -1,7 +1,7 @@
 """A guest's hardware as flavor and image request it: all extra specs and properties read here.
 
-Sizes, NUMA cells and host devices are left to the scheduler's placement. ``doc/libvirt.rst`` says
-for each property whether flavor or image takes precedence.
+Sizes, NUMA cells and host devices are left to the scheduler. ``doc/libvirt.rst`` says for each
+property whether flavor or image takes precedence.
 """
 
 import dataclasses

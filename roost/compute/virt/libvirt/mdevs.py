@@ -19,7 +19,7 @@ from oslo_config import cfg
 
 from roost import exception
 from roost.compute.collectors import Collected
-from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.driver import GuestResources
 from roost.compute.virt.libvirt.connection import Connection
 from roost.compute.virt.libvirt.elements import element, parse
 from roost.compute.virt.libvirt.identity import GuestIdentity, is_guest
@@ -101,14 +101,14 @@ class MediatedDevices:
     connection: Callable[[], Any]
     types: tuple[str, ...]
 
-    def choose(self, guest: GuestIdentity, placement: GuestPlacement) -> tuple[MediatedDevice, ...]:
+    def choose(self, guest: GuestIdentity, resources: GuestResources) -> tuple[MediatedDevice, ...]:
         """Return the devices of a guest, which are not created yet; the same for the same guest.
 
         :raises roost.exception.BuildFailed: when a device is not there; other hosts may have it
         """
         wanted = [
             (parent, number)
-            for parent, amounts in sorted(placement.allocations.items())
+            for parent, amounts in sorted(resources.allocations.items())
             for number in range(amounts.get(VGPU, 0))
         ]
         types = self._types_by_parent() if wanted else {}

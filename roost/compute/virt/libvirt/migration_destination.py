@@ -1,7 +1,7 @@
 """Live migration with libvirt: the destination's side.
 
 ``moved`` changes the source's domain only where this host differs: paths, interfaces, and the
-placement of CPUs and memory.
+pinning of CPUs and memory.
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from typing import Any, Final
 import libvirt
 
 from roost import exception
-from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.driver import GuestResources
 from roost.compute.virt.libvirt import console, images
 from roost.compute.virt.libvirt.base_images import BaseImages
 from roost.compute.virt.libvirt.cpus import KVM, Topology
@@ -44,7 +44,7 @@ class Own:
 
     :param folder: the folder of its files, whose names stay
     :param vifs: its interfaces as plugged on this host, by port
-    :param topology: the placement of its CPUs and memory on this host
+    :param topology: the pinning of its CPUs and memory on this host
     """
 
     folder: pathlib.Path
@@ -61,7 +61,7 @@ def moved(xml: str, own: Own) -> str:
     domain = parse(xml)
     _move_files(domain, own.folder)
     _plug(domain, own.vifs)
-    _place(domain, own.topology)
+    _allocate(domain, own.topology)
     note_attempt(domain, own.attempt)
     return written(domain)
 
@@ -98,7 +98,7 @@ def _plug(domain: ET.Element, vifs: Mapping[str, Vif]) -> None:
         devices.remove(old)
 
 
-def _place(domain: ET.Element, topology: Topology) -> None:
+def _allocate(domain: ET.Element, topology: Topology) -> None:
     """Pin CPUs and memory to those of this host, as if the guest was built here."""
     vcpu = find(domain, "vcpu")
     new = topology.vcpu(int(vcpu.text or 0))
@@ -133,7 +133,7 @@ class LibvirtMigrationDestinations:
     """Implements :class:`roost.compute.virt.live_migration.MigrationDestinations` with libvirt.
 
     :param virt_type: returns the host's virtualization type, such as ``kvm``
-    :param topology: returns the placement of an instance's CPUs on this host
+    :param topology: returns the pinning of an instance's CPUs on this host
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class LibvirtMigrationDestinations:
         node: str,
         settings: MigrationSettings,
         virt_type: Callable[[], str],
-        topology: Callable[[Instance, GuestPlacement], Topology],
+        topology: Callable[[Instance, GuestResources], Topology],
     ) -> None:
         self._residents = residents
         self._bases = bases
@@ -168,7 +168,7 @@ class LibvirtMigrationDestinations:
         *,
         image_path: pathlib.Path | None,
         network_info: NetworkInfo,
-        placement: GuestPlacement,
+        resources: GuestResources,
     ) -> MigrationDestination:
         self._check_absent(outgoing.uuid)
         folder, is_shared = self._residents.folders.of(outgoing.uuid), self._shares(outgoing)
@@ -176,7 +176,7 @@ class LibvirtMigrationDestinations:
         own = Own(
             folder=folder.path,
             vifs={vif.id: vif for vif in network_info.vifs},
-            topology=self._topology(instance, placement),
+            topology=self._topology(instance, resources),
             attempt=instance.attempt,
         )
         definition = moved(outgoing.details["definition"], own)

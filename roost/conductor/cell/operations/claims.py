@@ -10,7 +10,7 @@ from roost import exception
 from roost.context import RequestContext
 from roost.db.cell import identity, instances, migrations
 from roost.db.engine import Database, retried
-from roost.objects import InstancePlace, Migration, Operation, RequestSpec, Selection
+from roost.objects import InstanceResources, Migration, Operation, RequestSpec, Selection
 from roost.objects.migration import MIGRATING
 from roost.operations import kinds
 from roost.operations.steps import DESTINATION, SOURCE
@@ -53,9 +53,9 @@ class MoveClaims:
         if spec is None or migration.stays_on_host:
             return  # there it has grown, and its host confirms it
         claimed = self._claim(context, migration, spec)
-        place = InstancePlace.of_holder(claimed, instance_uuid=migration.instance_uuid)
-        if place is not None:
-            self._note_place(migration, place)
+        resources = InstanceResources.of_holder(claimed, instance_uuid=migration.instance_uuid)
+        if resources is not None:
+            self._note_resources(migration, resources)
 
     def confirm(
         self, context: RequestContext, migration: Migration, spec: RequestSpec | None
@@ -144,7 +144,9 @@ class MoveClaims:
         )
 
     @retried
-    def _note_place(self, migration: Migration, place: InstancePlace) -> None:
+    def _note_resources(self, migration: Migration, resources: InstanceResources) -> None:
         """Note the CPUs and devices of a claim, which may have been made again."""
         with self.database.begin() as session:
-            migrations.update(session, migration.uuid, {"dest_place": place}, expected=[MIGRATING])
+            migrations.update(
+                session, migration.uuid, {"dest_resources": resources}, expected=[MIGRATING]
+            )

@@ -20,7 +20,7 @@ from roost.conductor.cell.operations.reports import StepReport
 from roost.context import RequestContext
 from roost.db.cell import guest_config, instances, migrations, operations
 from roost.db.engine import Database, Session, retried
-from roost.objects import InstancePlace, Migration, Operation, RequestSpec, Selection
+from roost.objects import InstanceResources, Migration, Operation, RequestSpec, Selection
 from roost.objects.migration import CONFIRMED, CONFIRMING, FAILED, FINISHED, MIGRATING, REVERTING
 from roost.operations import advance, kinds
 from roost.operations.steps import DESTINATION, SOURCE, Ending, OperationStep
@@ -134,7 +134,7 @@ class ServerMoves:
             "dest_ip": chosen.host_ip,
             "dest_node": chosen.node,
             "dest_zone": chosen.availability_zone,
-            "dest_place": InstancePlace.of_holder(chosen, instance_uuid=uuid),
+            "dest_resources": InstanceResources.of_holder(chosen, instance_uuid=uuid),
         }
         step = kind.steps[0]
         with self.database.begin() as session:
@@ -167,18 +167,18 @@ class ServerMoves:
         return self.database.now() + datetime.timedelta(seconds=self.seconds)
 
 
-def place_at(side: str, migration: Migration) -> dict[str, Any]:
+def columns_at(side: str, migration: Migration) -> dict[str, Any]:
     """Return the columns that say where the server is, and with which flavor."""
     is_source = side == SOURCE
-    place = migration.source_place if is_source else migration.dest_place
+    resources = migration.source_resources if is_source else migration.dest_resources
     return {
         "host": migration.source_host if is_source else migration.dest_host,
         "node": migration.source_node if is_source else migration.dest_node,
         "availability_zone": migration.source_zone if is_source else migration.dest_zone,
         "flavor": migration.old_flavor if is_source else migration.new_flavor,
-        "numa_topology": place.numa_topology if place is not None else None,
-        "pci": list(place.pci) if place is not None else [],
-        "allocations": dict(place.allocations) if place is not None else {},
+        "numa_topology": resources.numa_topology if resources is not None else None,
+        "pci": list(resources.pci) if resources is not None else [],
+        "allocations": dict(resources.allocations) if resources is not None else {},
     }
 
 

@@ -19,7 +19,7 @@ from roost import exception, states
 from roost.conductor.cell.builds import refuse_others, root_name
 from roost.conductor.cell.liveness import COMPUTE
 from roost.conductor.cell.operations.delete import Deletion
-from roost.conductor.cell.operations.moves import Moving, ServerMoves, place_at, vm_state_before
+from roost.conductor.cell.operations.moves import Moving, ServerMoves, columns_at, vm_state_before
 from roost.conductor.cell.operations.reports import (
     NO_GUEST,
     ObservedGuest,
@@ -342,7 +342,7 @@ class OperationOutcomes:
         if vm_state is not None:
             changes["vm_state"] = vm_state
         if ending.side is not None and moving is not None:
-            changes |= place_at(ending.side, moving.migration)
+            changes |= columns_at(ending.side, moving.migration)
         return changes
 
     def _event(self, name: str, details: str) -> InstanceActionEvent:

@@ -6,7 +6,7 @@ import pytest
 
 from roost.compute import operations
 from roost.compute.virt.capabilities import TRAITS, traits_of
-from roost.compute.virt.driver import GuestPlacement, HostResources
+from roost.compute.virt.driver import GuestResources, HostResources
 from roost.compute.virt.fake.driver import FakeDriver
 from roost.compute.virt.fake.faults import Crash, Faults
 from roost.objects import NetworkInfo
@@ -55,7 +55,7 @@ def half_made(driver, faults_file, image_path):
                 instance,
                 image_path=image_path,
                 network_info=NetworkInfo.of(vifs=[]),
-                placement=GuestPlacement(),
+                resources=GuestResources(),
             )
         faults_file.unlink()
 

@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception
-from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.driver import GuestResources
 from roost.compute.virt.libvirt.cpus import CpuTopology, Topology
 from roost.compute.virt.libvirt.disks import Disk, DiskNames
 from roost.compute.virt.libvirt.elements import parse
@@ -265,7 +265,7 @@ def test_disks_are_named_by_their_buses():
 
 def test_guests_without_cells_keep_to_shared_cpus_where_others_are_kept_from_them():
     def cpuset(**values):
-        topology = Topology.of(GuestPlacement(), floating={0: [0, 1], 1: [4]}, **values)
+        topology = Topology.of(GuestResources(), floating={0: [0, 1], 1: [4]}, **values)
         return parse(a_domain(topology=topology).xml()).find("vcpu").get("cpuset")
 
     assert cpuset(confined=True) == "0,1,4"

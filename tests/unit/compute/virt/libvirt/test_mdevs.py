@@ -3,7 +3,7 @@
 import pytest
 
 from roost import conf, exception
-from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.driver import GuestResources
 from roost.compute.virt.libvirt.driver import LibvirtDriver
 from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.mdevs import MediatedDevice, VirtualGpus
@@ -175,7 +175,7 @@ def spawn(driver, allocations):
         instance,
         image_path=None,
         network_info=NetworkInfo.of(vifs=[]),
-        placement=GuestPlacement(allocations=allocations),
+        resources=GuestResources(allocations=allocations),
     )
     return instance.uuid
 

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from roost import conf, exception
-from roost.compute.virt.driver import GuestPlacement
+from roost.compute.virt.driver import GuestResources
 from roost.compute.virt.libvirt import pci
 from roost.compute.virt.libvirt.driver import LibvirtDriver
 from roost.compute.virt.libvirt.elements import parse
@@ -218,7 +218,7 @@ def spawn(driver, instance):
             instance,
             image_path=None,
             network_info=NetworkInfo.of(vifs=[]),
-            placement=GuestPlacement(pci=(asked(),)),
+            resources=GuestResources(pci=(asked(),)),
         )
     return driver._connection.defined[-1]
 
