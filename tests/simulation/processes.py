@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 # What is done every second in life, and would be most of what a world does. Seconds.
 _SELDOM = {
-    "liveness": 9.0,
+    "liveness": 6.0,  # with less, schedulers take all hosts for down after two minutes
     "reports": 2.0,
     "expiry": 20.0,
     "service group": 90.0,
