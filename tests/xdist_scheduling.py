@@ -10,6 +10,7 @@ from xdist.scheduler import LoadFileScheduling
 ONE_BY_ONE = (
     "tests/simulated/test_seeds.py",
     "tests/simulated/test_steps.py",
+    "tests/simulated/test_operations.py",
 )
 LONGEST_FIRST = (
     *ONE_BY_ONE,

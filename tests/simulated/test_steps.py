@@ -17,8 +17,11 @@ from roost import states
 from roost.flow import Flow
 from roost.operations import kinds
 from tests.parts import second
-from tests.simulation.scenarios import Reef, Scenario, User, run
-from tests.simulation.step_faults import FLOWS, MISHAPS, Runner, happening
+from tests.simulation.fault_model import Calm
+from tests.simulation.scenarios import Reef, Scenario, User, in_order, run
+from tests.simulation.simulated_cloud import World
+from tests.simulation.step_faults import FLOWS, GONE, MISHAPS, Runner, happening
+from tests.simulation.system_state import Truth
 
 pytestmark = pytest.mark.timeout(3600)  # they run where nothing else wants to
 
@@ -276,6 +279,26 @@ def test_a_step_of_a_flow(flow, step, mishap):
         wrong = list(run(BY_FLOW[flow], Reef()))
     assert runner.happened
     assert wrong == []
+
+
+@pytest.mark.parametrize("step", [step.name for step in FLOWS["build"].steps])
+def test_the_host_of_a_build_is_gone_for_good(step):
+    runner = Runner(step, GONE)
+    with World(0, Calm()) as world, happening("build", runner):
+        dead = []
+        world.on_death = dead.append
+        world.start()
+        world.loop.run(world.loop.now + 2.5)
+        user = User(world, Reef())
+        world.do(user.boot)
+        world.loop.run(world.loop.now + 90)
+        ((_cell, row),) = Truth(world).named("server0")[0].rows
+        assert runner.happened
+        assert row.vm_state == states.ACTIVE
+        assert row.host not in [one.name for one in dead]
+        for one in dead:
+            world.start(one.name)
+        assert list(in_order(world, user)) == []
 
 
 @pytest.mark.timeout(600)

@@ -22,6 +22,7 @@ MISHAPS = (
     "dies after",
 )
 GONE = "is gone for good"
+WELL = "goes well"
 FLOWS: dict[str, Flow[Any]] = {
     "place": boot.PLACE,
     "record": boot.RECORD,
@@ -73,7 +74,7 @@ class Runner:
             do(work)
         elif self.mishap == "dies after":
             _die()
-        else:
+        elif self.mishap != WELL:
             raise Accident(self.step)
 
 
