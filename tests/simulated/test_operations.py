@@ -215,7 +215,17 @@ def check(case, expected, meanwhile=lambda _case, _user: None, sea=None):
             world.do(lambda host=one.name: force_down(world, host, is_down=False))
         assert runner.happened
         assert list(in_order(world, user)) == []
+        if case.kind.lock == kinds.DEVICE and states.DELETED not in expected:
+            assert world.do(lambda: attach_once_more(user)) == 1
+            assert list(in_order(world, user)) == []
         assert world.loop.accidents == []
+
+
+def attach_once_more(user):
+    """Attach a port that the user has made; return how many more the server has then."""
+    (seen,) = Truth(user.world).named("server0")
+    user.attach("server0", user.make_port())
+    return len(Truth(user.world).of(seen.uuid).taken) - len(seen.taken)
 
 
 def begin_to_delete(case, user):
@@ -270,6 +280,8 @@ def begin(kind, user, begins):
         act = functools.partial(user.delete, "server0", by_force=begins == states.SOFT_DELETED)
     else:
         act = functools.partial(BEGIN[kind], user)
+    if kind is kinds.ATTACH_INTERFACE and begins == states.ACTIVE:
+        act = functools.partial(user.attach, "server0", user.world.do(user.make_port))
     user.world.loop.spawn(user.world.people, act, str(kind))
 
 

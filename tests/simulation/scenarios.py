@@ -159,9 +159,18 @@ class User:
                 return
             self.world.loop.sleep(1)
 
-    def attach(self, name: str) -> None:
+    def attach(self, name: str, port_id: str | None = None) -> None:
         """Attach an interface, and wait until nobody works on it; who hears nothing asks again."""
-        self._change_interfaces("POST", name, "", {"interfaceAttachment": {}})
+        asked = {} if port_id is None else {"port_id": port_id}
+        self._change_interfaces("POST", name, "", {"interfaceAttachment": asked})
+
+    def make_port(self) -> str:
+        """Create a port of the user, and return its id."""
+        networks = self.world.ask("GET", "/network/v2.0/networks")[1]["networks"]
+        port = {"network_id": networks[0]["id"]}
+        status, answer = self.world.ask("POST", "/network/v2.0/ports", {"port": port})
+        assert status == 201, status
+        return str(answer["port"]["id"])
 
     def detach(self, name: str) -> None:
         """Detach the first interface, likewise."""

@@ -264,7 +264,7 @@ def _call(app: Any, method: str, path: str, body: Any, token: str) -> tuple[int,
         {
             "REQUEST_METHOD": method,
             "SCRIPT_NAME": "",
-            "PATH_INFO": f"/v2.1{path}",
+            "PATH_INFO": path if path.startswith("/network/") else f"/v2.1{path}",
             "QUERY_STRING": "",
             "SERVER_NAME": "world",
             "SERVER_PORT": "80",

@@ -42,6 +42,7 @@ class Seen:
     guests: dict[str, int] = dataclasses.field(default_factory=dict)  # host -> power state
     rescued: bool = False  # a guest of it is
     ports: int = 0
+    taken: set[str] = dataclasses.field(default_factory=set)  # ports of users that it has
     interfaces: set[str] = dataclasses.field(default_factory=set)  # of its guests, by their ports
     changed_interfaces: int = 0  # how often somebody has asked for that
     builds: int = 0
@@ -60,6 +61,7 @@ class Seen:
                 self.claims,
                 self.guests,
                 self.ports,
+                self.taken,
                 self.builds,
                 self.operations,
                 self.open_actions,
@@ -75,6 +77,7 @@ class Seen:
         return (
             f"rows {rows}, buried in {self.buried}, mapped {self.mapping is not None}, wish"
             f" {self.build_request}, claims {claims}, guests {self.guests}, ports {self.ports},"
+            f" taken {self.taken},"
             f" builds {self.builds}, operations {self.operations}, faults {self.faults},"
             f" open actions {self.open_actions}, moves {self.moves}"
         )
@@ -201,6 +204,8 @@ class Truth:
         vifs = {vif.id for vif in info.vifs} if info else set()
         if seen.ports != len(vifs) or seen.interfaces != vifs:
             yield f"has ports {vifs}, and its guest {seen.interfaces}"
+        if seen.taken != vifs & self._made:
+            yield f"has taken the ports {seen.taken} of users"
 
     def _take_in_cell(
         self, cell: str, rows: list[sa.Row], kept: dict[str, list[str]], moves: list[sa.Row]
@@ -225,7 +230,11 @@ class Truth:
     def _take_in_api(
         self, rows: list[list[sa.Row]], used: _Usages, counted: _Usages, of_user: _Usages
     ) -> None:
-        wishes, mappings, cells = rows
+        wishes, mappings, cells, made = rows
+        self._made = {row.id for row in made}
+        for row in made:
+            if row.instance_uuid is not None:
+                self.of(row.instance_uuid).taken.add(row.id)
         for row in wishes:
             self.of(row.instance_uuid).build_request = True
             self.names[row.instance_uuid] = _name_in(json.loads(row.instance))
@@ -254,7 +263,12 @@ _CLAIMS = sa.select(
     scheduler_models.claims.c.state,
     scheduler_models.hosts.c.host,
 ).join(scheduler_models.hosts, scheduler_models.hosts.c.id == scheduler_models.claims.c.host_id)
-_API = (api_models.build_requests, api_models.instance_mappings, api_models.cell_mappings)
+_API = (
+    api_models.build_requests,
+    api_models.instance_mappings,
+    api_models.cell_mappings,
+    api_models.made_ports,
+)
 
 
 _MOVES = sa.select(cell_models.migrations).where(cell_models.migrations.c.status.not_in(ENDED))
@@ -272,7 +286,7 @@ def _claims(session: sa.Connection) -> list[sa.Row]:
 
 
 def _api(session: sa.Connection) -> tuple[list[list[sa.Row]], _Usages, _Usages, _Usages]:
-    """Read wishes, mappings, cells; quotas as noted, as all is counted, and as the user's is."""
+    """Read wishes, mappings, cells, ports; quotas as noted, as all is counted, and the user's."""
     rows = [session.execute(sa.select(table)).all() for table in _API]
     of_user = {PROJECT: quota.usage_of_user(session, PROJECT, USER)}
     noted = session.execute(sa.select(api_models.quota_usages)).mappings()
