@@ -210,6 +210,7 @@ def check(case, expected, meanwhile=lambda _case, _user: None, sea=None):
             look = functools.partial(wrong, world, user, expected, dead)
             run_until(world, lambda: not look())
             assert look() == []
+        world.sea.watching = False
         for one in dead:
             world.start(one.name)
             world.do(lambda host=one.name: force_down(world, host, is_down=False))
