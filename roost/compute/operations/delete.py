@@ -39,7 +39,7 @@ def has_left(operation: HostOperation) -> bool:
         instance_uuids=[operation.uuid],
     )
     found = host.patience.retry(f"{operation}: look", ask, stopping=host.stopping)
-    return any(location.place in (DELETED, LEFT) for location in found)
+    return any(location.presence in (DELETED, LEFT) for location in found)
 
 
 def clear(operation: HostOperation) -> None:

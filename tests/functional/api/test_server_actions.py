@@ -247,7 +247,7 @@ def test_an_action_that_preempts_another_ends_it_with_the_reason(world):
     assert (hard.finish_time, soft.finish_time is None) == (None, False)
     assert soft.message == "It was ended by another action: reboot."
     world.client.delete(f"/v2.1/servers/{server.uuid}", token=ALICE)
-    assert history(world, server.uuid)[1].message == "The server is being deleted."
+    assert history(world, server.uuid)[1].message == "It was ended by another action: delete."
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,16 @@ def test_a_message_alone_ends_no_guest(rig, boot, row):
     assert rig.conductor.buried == []
 
 
+def test_what_a_server_that_moved_has_left_here_goes_when_it_is_deleted(rig, boot):
+    manager, instance = rig.manager(), rig.instance()
+    boot(manager, instance)
+    instance.host, instance.task_state = "h2", states.DELETING
+    rig.conductor.left_behind.add((instance.uuid, "h1"))
+    run(manager, instance, kind="delete")
+    assert (rig.virt.list_guests(), rig.tracker.claims) == ([], {})
+    assert rig.conductor.buried == []
+
+
 def test_a_message_alone_ends_no_build(rig, boot, gate, threads):
     manager, instance = rig.manager(executor=threads, flow=build_flow(gate)), rig.instance()
     boot(manager, instance)
