@@ -55,10 +55,9 @@ class ServerMoves:
         """
         with self.database.read() as session:
             request = operations.request_of(session, operation)
-            migration = migrations.unfinished(session, operation.instance_uuid)
-        if request is None or migration is None:
-            raise _is_over(operation)
-        return Moving(migration, *request)
+            if request is None:
+                raise _is_over(operation)
+            return Moving(_migration_of(session, operation), *request)
 
     def keep_claim(self, context: RequestContext, operation: Operation) -> None:
         """Claim the destination of a move again.
@@ -70,23 +69,27 @@ class ServerMoves:
 
     @retried
     def write_step(
-        self, operation: Operation, moving: Moving, step: OperationStep, report: StepReport
+        self, operation: Operation, step: OperationStep, report: StepReport
     ) -> Operation:
-        """Write the next step into the row; return the operation with it."""
+        """Write the next step into the row; return the operation with it.
+
+        :raises roost.exception.Conflict: when it is over, or in another step
+        """
         uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
-        migration, reason = moving.migration, report.found.reason
         changes: dict[str, Any] = {"task_state": step.task}
         if report.network_info is not None:
             changes["network_info"] = report.network_info
         values: dict[str, Any] = {}
         if report.handover is not None:
             values["handover"] = report.handover
-        if reason is not None:
-            values["reason"] = reason
-            if operation.step == kind.steps[0].name and moving.spec is not None:
-                values["spec"] = _without(moving.spec, migration)
-        host = migration.host_at(step.at)
+        if report.found.reason is not None:
+            values["reason"] = report.found.reason
         with self.database.begin() as session:
+            migration = _migration_of(session, operation)
+            host = migration.host_at(step.at)
+            if "reason" in values and operation.step == kind.steps[0].name:
+                spec, _ = operations.request_of(session, operation) or (None, None)
+                values["spec"] = spec and _without(spec, migration)
             instances.update(session, uuid, changes, expected={"task_state": kind.tasks})
             operations.go_on(
                 session,
@@ -194,6 +197,13 @@ def _keep_devices(session: Session, migration: Migration) -> None:
         found.block_devices = migration.new_devices(found.block_devices)
         found.obj_reset_changes()
         guest_config.put(session, migration.instance_uuid, found)
+
+
+def _migration_of(session: Session, operation: Operation) -> Migration:
+    found = migrations.unfinished(session, operation.instance_uuid)
+    if found is None:
+        raise _is_over(operation)
+    return found
 
 
 def _is_over(operation: Operation) -> exception.Conflict:

@@ -237,13 +237,12 @@ class OperationOutcomes:
         if isinstance(following, Stay):
             self._note_failure(operation, report)
             return
-        moving = self.moves.read(operation) if kind.is_move else None
         if isinstance(following, Go):
-            assert moving is not None, "an operation on one host has one step"
-            sent = self.moves.write_step(operation, moving, following.step, report)
+            sent = self.moves.write_step(operation, following.step, report)
             self.notifications.ended(context, operation, reason)
             self.send(context, sent)
             return
+        moving = self.moves.read(operation) if kind.is_move else None
         if moving is not None:
             self.moves.settle_claims(context, following.ending, moving)
             again = self.moves.begin_again(context, operation, moving, report)
