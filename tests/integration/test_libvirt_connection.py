@@ -1,5 +1,8 @@
 """The connection to a real libvirtd that is restarted, or breaks, at any moment."""
 
+import subprocess
+import sys
+
 import libvirt
 import pytest
 
@@ -82,3 +85,26 @@ def test_what_libvirtd_itself_refuses_is_not_repeated(connection):
     with pytest.raises(exception.Unavailable):
         connection.call("start a guest", refused)
     assert len(tries) == 1
+
+
+FORKING = """
+import os, queue, sys
+from roost.compute.virt.libvirt.connection import Connection
+
+uri = sys.argv[1]
+Connection(uri, seconds=60).call("look", lambda opened: opened.getHostname())
+if os.fork() == 0:
+    connection, heard = Connection(uri, seconds=60), queue.SimpleQueue()
+    connection.listen(heard.put, lambda: None)
+    os_type = "<os><type>hvm</type></os>"
+    guest = f"<domain type='qemu'><name>brief</name><memory>65536</memory>{os_type}</domain>"
+    made = connection.call("start a guest", lambda opened: opened.createXML(guest))
+    found = heard.get(timeout=30) == made.UUIDString()
+    connection.call("stop a guest", lambda opened: opened.lookupByName("brief").destroy())
+    os._exit(0 if found else 1)
+sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
+def test_a_daemon_that_has_looked_at_its_node_before_it_forked_hears_of_its_guests(own_libvirtd):
+    subprocess.run([sys.executable, "-c", FORKING, own_libvirtd.uri], check=True, timeout=120)

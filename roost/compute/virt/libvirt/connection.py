@@ -40,6 +40,7 @@ class Connection:
         self._opened: Any = None
         self._notify: Callable[[str], None] | None = None
         self._notify_all: Callable[[], None] = lambda: None
+        self._listens = False
 
     def call(
         self, what: str, do: Call[T], *, seconds: float | None = None, once: bool = False
@@ -120,9 +121,14 @@ class Connection:
         Both functions must return at once. ``notify_all`` is called after each reconnection to
         libvirtd.
 
+        Call it in the process that serves. Until then there is no event loop: a daemon that has
+        looked at its node before it forks would leave the loop, and its thread, to the parent.
+
         :raises roost.exception.Unavailable: when libvirtd cannot be reached (yet)
         """
         self._notify, self._notify_all = notify, notify_all
+        with self._lock:
+            self._listens, self._opened = True, None  # one without events is not used any more
         self.call("report events", lambda opened: opened.isAlive())
 
     def _connected(self, *, broken: Any = None) -> Any:
@@ -130,12 +136,14 @@ class Connection:
         with self._lock:
             if self._opened not in (None, broken) and self._opened.isAlive() == 1:
                 return self._opened
-            _run_events()
+            if self._listens:
+                _run_events()
             was_open, self._opened = self._opened is not None, libvirt.open(self._uri)
-            self._opened.setKeepAlive(*_KEEPALIVE)
-            self._opened.domainEventRegisterAny(
-                None, libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, self._on_event, None
-            )
+            if self._listens:
+                self._opened.setKeepAlive(*_KEEPALIVE)
+                self._opened.domainEventRegisterAny(
+                    None, libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, self._on_event, None
+                )
             opened = self._opened
         if was_open:
             LOG.info("libvirtd at %s is back", self._uri)
