@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from roost import states
-from roost.db.cell import instances
+from roost.db.cell import instances, operations
 from roost.db.cell import models as cell_models
 from roost.db.engine import retried
 from roost.db.scheduler import cells, hosts, reports
@@ -22,7 +22,15 @@ from tests.fakes.service_groups import DatabaseWorld
 from tests.integration.real_databases import make_database
 from tests.stories.service_groups import *  # noqa: F403
 from tests.stories.task_leases import *  # noqa: F403
-from tests.stories.task_leases import LONG, held, renew, take, under
+from tests.stories.task_leases import (
+    LONG,
+    held,
+    operation,
+    renew,
+    take,
+    take_operations,
+    under,
+)
 
 __all__ = ["make_database"]
 NAMES = [f"h{number}" for number in range(40)]
@@ -128,6 +136,22 @@ def test_hosts_that_renew_beside_sweeps_keep_their_work_or_are_told(cell_db):
         assert [one.result() for one in renewals] == [[]] * len(orders)
     assert len(taken) == len(set(taken))
     assert take(cell_db) == []
+
+
+def test_conductors_that_sweep_in_the_same_microsecond_take_each_operation_once(
+    cell_db, monkeypatch
+):
+    made = operation(cell_db)
+    with cell_db.read() as session:
+        now = session.execute(sa.select(database_now())).scalar_one()
+    monkeypatch.setattr("roost.db.clock.now", lambda session: now + datetime.timedelta(hours=1))
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        with cell_db.begin() as session:
+            (mine,) = operations.take_overdue(session, seconds=LONG)
+            other = pool.submit(take_operations, cell_db, seconds=LONG)
+            concurrent.futures.wait([other], timeout=1)  # it waits for this transaction
+        assert other.result() == []
+    assert mine.uuid == made.uuid
 
 
 def test_a_first_lease_counts_from_after_the_wait_for_a_host_that_begins_meanwhile(cell_db):

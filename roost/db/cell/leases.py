@@ -119,13 +119,13 @@ def take_overdue(session: Session, *, begun_seconds: float, seconds: float) -> l
         .limit(_AT_ONCE)
     ).all()
     fresh = [row.uuid for row in found if row.lease_until is None]
-    _lock(session, fresh)
+    begun = _lock(session, fresh, c.lease_until.is_(None))
     first = _first(clock.now(session), begun_seconds, seconds)
-    _give(session, fresh, c.lease_until.is_(None), first)
+    _give(session, begun, first)
     over = [row.uuid for row in found if row.lease_until is not None]
-    until = now + datetime.timedelta(seconds=seconds)
-    _give(session, over, c.lease_until <= now, until)
-    return _taken(session, over, until)
+    taken = _lock(session, over, c.lease_until <= now)
+    _give(session, taken, now + datetime.timedelta(seconds=seconds))
+    return _taken(session, taken)
 
 
 def _first(
@@ -139,34 +139,34 @@ def _first(
     return sa.case((begun, whole), else_=other)
 
 
-def _lock(session: Session, uuids: Collection[str]) -> None:
-    """Lock rows, before the clock is read.
+def _lock(
+    session: Session, uuids: Collection[str], still: sa.ColumnElement[bool]
+) -> Collection[str]:
+    """Lock rows, and return those that are as they were found; lock before the clock is read.
 
     A host counts its lease from the moment before its request. This may wait for the locks, and a
-    lease counted from before the wait would end sooner than the host assumes.
+    lease counted from before the wait would end sooner than the host assumes. The end of a lease
+    does not say whose it is: another sweep may have begun in the same microsecond.
     """
-    if uuids:
-        rows = sa.select(_instances.c.id).where(_instances.c.uuid.in_(uuids))
-        session.execute(rows.order_by(_instances.c.id).with_for_update())
+    if not uuids:
+        return []
+    c = _instances.c
+    rows = sa.select(c.uuid).where(c.uuid.in_(uuids), c.task_state.is_not(None), still)
+    return [*session.scalars(rows.order_by(c.id).with_for_update())]
 
 
 def _give(
     session: Session,
     uuids: Collection[str],
-    still: sa.ColumnElement[bool],
     until: datetime.datetime | sa.ColumnElement[datetime.datetime],
 ) -> None:
     if uuids:
         session.execute(
-            sa.update(_instances)
-            .where(_instances.c.uuid.in_(uuids), _instances.c.task_state.is_not(None), still)
-            .values(lease_until=until)
+            sa.update(_instances).where(_instances.c.uuid.in_(uuids)).values(lease_until=until)
         )
 
 
-def _taken(
-    session: Session, uuids: Collection[str], until: datetime.datetime
-) -> list[ExpiredLease]:
+def _taken(session: Session, uuids: Collection[str]) -> list[ExpiredLease]:
     if not uuids:
         return []
     c = _instances.c
@@ -174,7 +174,7 @@ def _taken(
     columns = {**c, "instance_uuid": c.uuid, "request_id": request}
     rows = session.execute(
         sa.select(*[columns[name] for name in ExpiredLease._fields])
-        .where(c.uuid.in_(uuids), c.lease_until == until)
+        .where(c.uuid.in_(uuids))
         .order_by(c.id)
     )
     return [ExpiredLease(*row) for row in rows]

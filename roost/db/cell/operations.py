@@ -376,14 +376,15 @@ def take_overdue(session: Session, *, seconds: float) -> list[OverdueOperation]:
     found = [*session.scalars(sa.select(_c.uuid).where(overdue, safe).limit(_AT_ONCE))]
     if not found:
         return []
-    session.execute(
-        sa.update(_table).where(_c.uuid.in_(found), overdue).values(lease_until=now + length)
-    )
+    # Its lease does not say whose it is: another sweep may have begun in the same microsecond.
+    still = sa.select(_c.uuid).where(_c.uuid.in_(found), overdue).order_by(_c.uuid)
+    taken = [*session.scalars(still.with_for_update())]
+    session.execute(sa.update(_table).where(_c.uuid.in_(taken)).values(lease_until=now + length))
     columns = {**models.instances.c, **_c}
     rows = session.execute(
         sa.select(*[columns[name] for name in OverdueOperation._fields])
         .join(models.instances, models.instances.c.uuid == _c.instance_uuid)
-        .where(_c.uuid.in_(found), _c.lease_until == now + length)
+        .where(_c.uuid.in_(taken))
         .order_by(_c.created_at)
     )
     return [OverdueOperation(*row) for row in rows]
