@@ -6,7 +6,7 @@ from roost.conductor.cell.operations.reports import StepReport
 from roost.db import wire
 from roost.db.cell import actions, deletion, models
 from roost.db.types import utcnow
-from roost.objects import InstanceAction, OperationParams
+from roost.objects import InstanceAction, Operation, OperationParams
 from roost.operations.advance import Outcome
 from roost.operations.kinds import OF_TASK
 from tests.builders import NOW, a_uuid
@@ -24,6 +24,7 @@ def put_under(session, instance, *, image=None, request_id="req-1", **values):
         "step": kind.steps[0].name,
         "params": wire.dump(OperationParams.of(image=image)),
         "request_id": request_id,
+        "attempt": instance.attempt if kind.builds else 1,
         "tries": 0,
         "created_at": utcnow(),
     } | values
@@ -32,6 +33,13 @@ def put_under(session, instance, *, image=None, request_id="req-1", **values):
         session, _record(instance.uuid, kind.action, request_id), operation_uuid=row["uuid"]
     )
     return row["uuid"]
+
+
+def a_build(instance, **changes):
+    """Return the operation of a build as messages name it, on the host of its instance."""
+    names = {"uuid": instance.uuid, "instance_uuid": instance.uuid, "kind": "build"}
+    names |= {"host": instance.host, "step": "build", "attempt": instance.attempt}
+    return Operation.of(**names | changes)
 
 
 def begin_delete(database, instance_uuid):

@@ -276,7 +276,7 @@ def send(cell: Cell, context: RequestContext, operation: Operation, **parameters
     params = operation.params and operation.params.for_host()
     told = Operation.of(**names, params=params)
     try:
-        cell.compute.on(operation.host).run(context, operation=told, **parameters)
+        cell.compute.on(operation.worker).run(context, operation=told, **parameters)
     except exception.Unavailable as error:
         LOG.warning(
             "[instance: %s] cast of %s to host %s failed, the sweeper resends it: %s",

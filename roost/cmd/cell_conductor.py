@@ -13,19 +13,17 @@ from roost import migrations, networks, security_groups
 from roost.cmd import _checks, _database, _options, _parts, _run
 from roost.cmd._daemon import Daemon, Periodic, RpcServer
 from roost.cmd._waiting import StartupCheck
-from roost.conductor.cell import sweeper as cell_sweeper
-from roost.conductor.cell.builds import BuildProgress
 from roost.conductor.cell.guest_reports import GuestReports
 from roost.conductor.cell.interfaces import Interfaces
 from roost.conductor.cell.liveness import HostTimeouts, LivenessReporter
 from roost.conductor.cell.manager import CellConductorManager
+from roost.conductor.cell.operations.builds import Builds
 from roost.conductor.cell.operations.claims import MoveClaims
 from roost.conductor.cell.operations.confirmations import Confirmations
 from roost.conductor.cell.operations.delete import NONE, Deletion, ExternalPorts
 from roost.conductor.cell.operations.moves import ServerMoves
 from roost.conductor.cell.operations.outcomes import OperationOutcomes
 from roost.conductor.cell.report_parts import ReportParts
-from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.sweeper import CellSweeper
 from roost.conductor.notifications import ServerNotifications
@@ -52,9 +50,6 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     compute, scheduler = Compute(bus), CellSchedulerClient(scheduler_bus)
     notifier = Notifier(conf, f"{NAME}:{conf.host}")
     outside_ports = _outside_ports(conf)
-    rescheduling = _rescheduling(
-        conf, database, scheduler, compute, notifier=notifier, outside_ports=outside_ports
-    )
     notifications = ServerNotifications(database, notifier)
     claims = MoveClaims(database, scheduler, conf.conductor.max_attempts)
     moves = ServerMoves(database, claims, seconds=conf.conductor.task_lease_seconds / 2)
@@ -62,11 +57,22 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         database, compute, filters=conf.network.driver in security_groups.DRIVERS
     )
     deletion = Deletion(database, scheduler, filterings, outside_ports)
-    outcomes = OperationOutcomes(conf.host, database, moves, deletion, compute, notifications)
+    builds = Builds(
+        conf.host,
+        database,
+        scheduler,
+        compute,
+        notifications,
+        max_attempts=conf.conductor.max_attempts,
+        seconds=conf.conductor.task_lease_seconds / 2,
+        outside_ports=outside_ports,
+    )
+    outcomes = OperationOutcomes(
+        conf.host, database, builds, moves, deletion, compute, notifications
+    )
     manager = _manager(
         conf,
         database,
-        rescheduling,
         outcomes=outcomes,
         guests=GuestReports(database, notifier),
         filterings=filterings,
@@ -79,8 +85,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     )
     sweeper = CellSweeper(
         database,
-        cell_sweeper.Builds(database, rescheduling, patience=conf.conductor.max_attempts),
-        cell_sweeper.Operations(outcomes),
+        outcomes,
         Confirmations(database, outcomes, conf.compute.resize_confirm_window),
         surely_down=liveness_reporter.surely_down,
         lease_seconds=conf.conductor.task_lease_seconds,
@@ -114,26 +119,6 @@ def _looking(conf: cfg.ConfigOpts, liveness_reporter: LivenessReporter) -> list[
     ]
 
 
-def _rescheduling(
-    conf: cfg.ConfigOpts,
-    database: Database,
-    scheduler: CellSchedulerClient,
-    compute: Compute,
-    *,
-    notifier: Notifier,
-    outside_ports: ExternalPorts,
-) -> Rescheduling:
-    return Rescheduling(
-        host=conf.host,
-        database=database,
-        scheduler=scheduler,
-        compute=compute,
-        notifier=notifier,
-        max_attempts=conf.conductor.max_attempts,
-        outside_ports=outside_ports,
-    )
-
-
 def _outside_ports(conf: cfg.ConfigOpts) -> ExternalPorts:
     """Return the service that releases ports that are not rows of this cell."""
     return NeutronPorts(Neutron(conf).ours) if conf.network.driver == DRIVER else NONE
@@ -142,7 +127,6 @@ def _outside_ports(conf: cfg.ConfigOpts) -> ExternalPorts:
 def _manager(
     conf: cfg.ConfigOpts,
     database: Database,
-    rescheduling: Rescheduling,
     *,
     outcomes: OperationOutcomes,
     guests: GuestReports,
@@ -152,8 +136,6 @@ def _manager(
     known = networks.parse(conf.network.local_networks)
     return CellConductorManager(
         database,
-        progress=BuildProgress(host=conf.host, database=database, networks=known),
-        rescheduling=rescheduling,
         outcomes=outcomes,
         guests=guests,
         interfaces=Interfaces(database, known),

@@ -1,7 +1,8 @@
 """The build of an instance on this host, from the conductor's cast to a running guest.
 
-Before: a conductor created or moved the instance's row here and cast. After: the row is ACTIVE; or
-the cell-conductor casts to another host (``conductor/cell/reschedule.py``); or the row is ERROR.
+Before: a conductor wrote the operation, and the instance's row, for this host and cast. After: the
+row is ACTIVE; or a conductor casts to another host (``conductor/cell/operations/builds.py``); or
+the row is ERROR.
 
 Failures are of three kinds. A *reschedulable* one (or any unexpected one) is undone, but the
 networks stay allocated, because the ports move along; only what is bound to this host is freed. A
@@ -12,7 +13,6 @@ lost*: the cell was unreachable for too long, and may have given the build to an
 """
 
 import dataclasses
-import datetime
 import functools
 import logging
 import pathlib
@@ -29,11 +29,12 @@ from roost.compute.network.driver import AwaitsPlugging
 from roost.compute.virt.driver import GuestResources, Kernel, WatchesSteps
 from roost.context import RequestContext
 from roost.flow import Flow, Step
-from roost.objects import Instance, NetworkInfo, Selection
+from roost.objects import Instance, NetworkInfo, Operation, Selection
+from roost.objects.host import HERE
+from roost.operations.advance import Outcome
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
-BEGUN: Final = (states.NETWORKING, states.SPAWNING)
 BUILT: Final = (*states.WITH_GUEST, states.ERROR)  # any vm_state after a finished build
 
 
@@ -56,9 +57,9 @@ class Build:
 
     host: Host
     context: RequestContext
+    operation: Operation
     instance: Instance
     selection: Selection | None = None
-    requested_at: float | None = None  # by the clock of leases: the first call of begin_build
     begun: bool = False
     wanted: bool = True
     still: bool = False
@@ -71,11 +72,7 @@ class Build:
     def __post_init__(self) -> None:
         self.timeline = InstanceEvents(self.host.name)
         self.lease = Lease(
-            self.host.leases,
-            self.uuid,
-            states.BUILD_TASKS,
-            attempt=self.instance.attempt,
-            on_loss=self.fence,
+            self.host.leases, self.uuid, str(self.operation.uuid), on_loss=self.fence
         )
 
     @property
@@ -96,10 +93,13 @@ class Build:
         self.stopped.set()
 
     def fence(self, *, gone: bool) -> None:
-        """End the build before its next step, because its lease is lost."""
+        """End the build before its next step, because its lease is lost.
+
+        One that is still queued asks for its lease when its turn comes.
+        """
         if gone:
             self.stop(wanted=False)
-        elif not self.still:
+        elif self.begun and not self.still:
             self.stopped.set()
 
     def check_stopped(self) -> None:
@@ -163,29 +163,35 @@ def carry_out(build: Build, flow: Flow[Build]) -> None:
         build.host.images.release(build)
 
 
-def hand_back(build: Build, why: str, *, reschedulable: bool, for_user: str | None = None) -> None:
-    """Cast to the conductor to build the instance on another host, or to abandon it.
+def hand_back(build: Build, why: str, *, reschedulable: bool, for_user: str | None = None) -> bool:
+    """Ask the conductor to build the instance on another host, or to end it in ERROR.
 
     :param for_user: the fault message if there is no other host; None: that the build failed
+    :returns: False when no conductor answers: the cell acts when the lease ends
     """
-    build.host.leases.leave(build.lease)  # if the cast is lost, the cell acts when the lease ends
-    build.host.tracker.expect(build.uuid)  # until its row was read again: a cast may be lost
-    conductor = build.host.conductor
-    again = functools.partial(conductor.build_instances, user_reason=for_user)
-    request = again if reschedulable else conductor.abandon_build
-    send = functools.partial(
-        request,
-        build.context,
-        instance_uuid=build.uuid,
-        host=build.host.name,
-        attempt=build.instance.attempt,
-        reason=why,
-        events=build.timeline.events,
-    )
+    build.host.leases.leave(build.lease)
+    build.host.tracker.expect(build.uuid)  # until its row was read again
+    said = {"reason": for_user, "details": why} if reschedulable else {"reason": why}
+    outcome = Outcome.FAILED if reschedulable else Outcome.SPOILT
+    send = functools.partial(_report, build, outcome, power_state=None, **said)
     try:
         build.host.patience.retry(f"{build}: hand back", send, stopping=build.host.stopping)
+    except (exception.Conflict, exception.NotFound) as error:
+        LOG.info("%s is not wanted here any more: %s", build, error.message)
     except exception.Unavailable as error:
         LOG.warning("%s could not be handed back: %s", build, error.message)
+        return False
+    return True
+
+
+def _report(build: Build, outcome: Outcome, **report: Any) -> None:
+    build.host.conductor.end_operation(
+        build.context,
+        operation=build.operation,
+        outcome=outcome,
+        events=list(build.timeline.events),
+        **report,
+    )
 
 
 def _count_failure(build: Build, *, reschedulable: bool) -> None:
@@ -210,12 +216,12 @@ def _step(do: Do) -> Do:
 
 @_step
 def begin(build: Build) -> None:
-    """Begin the build, if the instance is still wanted here; done once per attempt."""
+    """Begin the build, if the instance is still wanted here."""
     if build.begun:
         return
     _retry(build, "beginning", functools.partial(_begin, build))
     if not build.begun:
-        raise build.unwanted("it was deleted, moved to another host, or begun before")
+        raise build.unwanted("it was deleted, or moved to another host")
     if build.host.virt.exists(build.uuid):
         _destroy_leftover(build)
 
@@ -247,7 +253,6 @@ def adopt(build: Build) -> None:
         except exception.RoostError as error:
             LOG.warning("%s: adopted without its %s: %s", build, part.__name__, error.message)
     try:
-        _update(build, {"task_state": states.SPAWNING}, expected={"task_state": BEGUN})
         announce(build)
     except exception.RoostError as error:
         LOG.warning("%s: not adopted now: %s", build, error.message)
@@ -256,30 +261,11 @@ def adopt(build: Build) -> None:
 
 
 def _begin(build: Build) -> None:
-    """Call begin_build once; after a lost answer, this very build may have begun already."""
-    now = build.host.leases.clock()
-    unanswered, build.requested_at = build.requested_at is not None, build.requested_at or now
-    build.begun = build.host.conductor.begin_build(
-        build.context,
-        instance_uuid=build.uuid,
-        host=build.host.name,
-        attempt=build.instance.attempt,
-        selection=build.selection,
-    )
-    since = now
-    if not build.begun and unanswered:
-        build.begun, since = _is_begun(build), build.requested_at
+    since = build.host.leases.clock()
+    found = build.host.conductor.begin_operation(build.context, operation=build.operation)
+    build.begun = found is not None
     if build.begun:
-        build.lease.tasks = BEGUN
         build.lease.hold(since=since)
-
-
-def _is_begun(build: Build) -> bool:
-    try:
-        _update(build, {}, expected={"task_state": BEGUN})
-    except (exception.Conflict, exception.NotFound):
-        return False
-    return True
 
 
 @_step
@@ -377,7 +363,7 @@ def announce(build: Build) -> None:
     meanwhile, another host may have built the instance. If time runs out in any other way, the
     guest is left running, because the instance may be ACTIVE. A delete ends the waiting, too.
     """
-    send = functools.partial(_send_active, build, _active(build))
+    send = functools.partial(_send_active, build)
     try:
         _retry_outcome(build, send)
     except exception.Unavailable as error:
@@ -441,53 +427,35 @@ def _switch(build: Build, switch: Callable[[str], None]) -> None:
         LOG.exception("%s: its guest could not be stopped or started", build)
 
 
-def _active(build: Build) -> dict[str, Any]:
-    """Return the changes of the row, with a config drive that only image or host required."""
-    has_drive = build.host.drives.wanted(build.instance)
-    return {
-        **({"config_drive": True} if has_drive else {}),
-        "vm_state": states.ACTIVE,
-        "task_state": None,
-        "power_state": build.power_state,
-        "launched_at": datetime.datetime.now(datetime.UTC).isoformat(),
-        "network_info": build.network_info,
-    }
-
-
-def _send_active(build: Build, changes: dict[str, Any]) -> None:
-    """Send the update once; one that was applied before counts as done."""
-    try:
-        _update(build, changes, expected={"task_state": states.SPAWNING})
-    except exception.Conflict:
-        _check_active(build)
-    except exception.NotFound as error:
-        raise build.unwanted(error.message) from error
-
-
-def _check_active(build: Build) -> None:
-    """Check, by an empty update, whether this attempt has become ACTIVE."""
-    try:
-        _update(build, {}, expected={"vm_state": BUILT})
-    except (exception.Conflict, exception.NotFound) as error:
-        raise build.unwanted(error.message) from error
-
-
-def _update(build: Build, changes: dict[str, Any], *, expected: dict[str, Any]) -> None:
-    """Update the row if this attempt still owns it; an empty update only checks that.
+def _send_active(build: Build) -> None:
+    """Send the report once; one that was accepted before counts as done.
 
     :raises roost.exception.Unavailable: also when the cell-conductor fails unexpectedly, because
         the outcome is unknown
     """
-    owner = {"host": build.host.name, "attempt": build.instance.attempt}
     try:
-        build.host.conductor.instance_update(
-            build.context,
-            instance_uuid=build.uuid,
-            changes=changes,
-            expected=owner | expected,
-            events=build.timeline.events if changes else [],
+        _report(
+            build,
+            Outcome.DONE,
+            power_state=build.power_state,
+            network_info=build.network_info,
+            config_drive=build.host.drives.wanted(build.instance),
         )
+    except exception.Conflict:
+        _check_active(build)
+    except exception.NotFound as error:
+        raise build.unwanted(error.message) from error
     except exception.RoostError:
         raise
     except Exception as error:
         raise exception.Unavailable(f"the cell-conductor failed: {error}") from error
+
+
+def _check_active(build: Build) -> None:
+    """Check whether this attempt has become a server before."""
+    (found,) = build.host.conductor.locate_instances(
+        build.context, host=build.host.name, instance_uuids=[build.uuid]
+    )
+    is_this = found.presence == HERE and found.attempt == build.instance.attempt
+    if not (is_this and found.vm_state in BUILT):
+        raise build.unwanted("it was deleted, or is elsewhere")

@@ -1,10 +1,9 @@
 """Leases on the work of this host on instances: renewed together, and fenced before they end.
 
-A host works on an instance under a lease, which the cell has in a row: that of the instance for a
-build or a delete, that of the operation for an operation. When a lease ends, the cell-conductors
-reassign the work (``conductor/cell/sweeper.py``). So a host that cannot renew its leases, because
-the bus, the cell or this process does not respond, stops the work before they end. This is
-*fencing*: because of it an instance never runs twice.
+A host works on an operation under a lease, which the cell has in the row of that. When a lease
+ends, the cell-conductors reassign the work (``conductor/cell/sweeper.py``). So a host that cannot
+renew its leases, because the bus, the cell or this process does not respond, stops the work before
+they end. This is *fencing*: because of it an instance never runs twice.
 
 A lease begins when the last request that the cell has answered was sent, not when the answer
 arrived. The clock is this host's own, and runs on while the process or the machine is suspended.
@@ -85,12 +84,10 @@ def _ignore(*, gone: bool) -> None:
 
 @dataclasses.dataclass(eq=False)
 class Lease:
-    """The right of this host to do one task for one instance, and its end.
+    """The right of this host to work on one operation, and its end.
 
-    :param tasks: of a build: task states of the instance's row in which it is this host's
-    :param attempt: the attempt of a build, whose lease begins with ``begin_build``; None: not a
-        build, and the lease begins with its first renewal at the latest
-    :param operation_uuid: the operation; None: a build
+    It begins when the host takes the operation up, or with a renewal while that is queued.
+
     :param on_loss: called by other threads, perhaps several times, when the work must end;
         ``gone``: the cell has ended the work or given it to another host; otherwise the lease is
         about to end
@@ -98,9 +95,7 @@ class Lease:
 
     keeper: "LeaseKeeper"
     instance_uuid: str
-    tasks: Sequence[str] = ()
-    attempt: int | None = None
-    operation_uuid: str | None = None
+    operation_uuid: str
     on_loss: Callable[..., None] = _ignore
     until: float | None = None  # None: the lease has not begun
     lost: bool = False
@@ -194,9 +189,9 @@ class LeaseKeeper:
         since = self.clock()
         lost = self._ask(leases, nothing_else=False)
         for lease in leases:
-            if lease in lost:
+            if lease.operation_uuid in lost:
                 self._end(lease)
-            elif lease.attempt is None or lease.until is not None:
+            else:
                 lease.hold(since=since)
 
     def fence(self) -> None:
@@ -212,20 +207,16 @@ class LeaseKeeper:
         with self._guard:
             return list(self._leases)
 
-    def _ask(self, leases: Sequence[Lease], *, nothing_else: bool) -> set[Lease]:
-        """Renew, and return the leases that the cell did not renew."""
-        operations = [each for each in leases if each.operation_uuid is not None]
-        builds = [each for each in leases if each.operation_uuid is None]
+    def _ask(self, leases: Sequence[Lease], *, nothing_else: bool) -> set[str]:
+        """Renew, and return the operations that are not this host's any more."""
         answer = self._conductor.renew_leases(
             admin_context(),
             host=self._host,
-            builds=[[each.instance_uuid, each.attempt, list(each.tasks)] for each in builds],
-            operations=sorted({str(each.operation_uuid) for each in operations}),
+            operations=sorted({each.operation_uuid for each in leases}),
             nothing_else=nothing_else,
         )
         self._seconds = answer["seconds"]
-        over = {each for each in operations if each.operation_uuid in answer["lost_operations"]}
-        return over | {builds[at] for at in answer["lost"]}
+        return {*answer["lost"]}
 
     def _end(self, lease: Lease) -> None:
         if not lease.lost:

@@ -30,7 +30,8 @@ from roost.objects import (
     RequestSpec,
     Selection,
 )
-from roost.operations.kinds import DEVICE, DISK, KINDS
+from roost.operations.kinds import KINDS
+from roost.operations.steps import DEVICE, DISK
 from roost.rpc.compute import Compute
 from roost.servicegroup.driver import ServiceGroup
 
@@ -264,11 +265,12 @@ class ComputeManager:
         self,
         context: RequestContext,
         *,
+        operation: Operation,
         instance: Instance,
         request_spec: RequestSpec,
         selection: Selection | None = None,
     ) -> None:
-        self._builds.put(build.Build(self._host, context, instance, selection))
+        self._builds.put(build.Build(self._host, context, operation, instance, selection))
 
     def run(
         self, context: RequestContext, *, operation: Operation, password: str | None = None
@@ -279,7 +281,7 @@ class ComputeManager:
             key = ("refuse", operation.uuid)
             self._tasks.put(uuid, refuse, executor=self._executors.ends, key=key)
             return
-        lease = Lease(self._host.leases, uuid, operation_uuid=operation.uuid)
+        lease = Lease(self._host.leases, uuid, operation.uuid)
         work = HostOperation(
             host=self._host,
             context=context,

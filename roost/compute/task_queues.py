@@ -19,7 +19,7 @@ from roost.compute.build import Build
 from roost.compute.leases import Lease
 from roost.compute.locks import Locks
 from roost.context import carried, current
-from roost.operations.kinds import DEVICE, Kind
+from roost.operations.steps import DEVICE, Kind
 
 LOG = logging.getLogger(__name__)
 LAST_SECONDS: Final = 10.0  # for stopped builds to undo their steps and be handed back
@@ -39,7 +39,8 @@ class BuildQueue:
     :param executor: its size limits the number of concurrent builds
     :param locks: held, by instance uuid, while a build runs
     :param run: carries out a build; must not raise
-    :param give_back: called with a build that was not begun, and the reason
+    :param give_back: called with a build that was not begun, and the reason; returns whether a
+        conductor has heard of it
     :param entered: called with a build when it is queued
     :param left: called with it when it has ended, was dropped or is handed back
     """
@@ -50,7 +51,7 @@ class BuildQueue:
         *,
         locks: Locks,
         run: Callable[[Build], None],
-        give_back: Callable[[Build, str], None],
+        give_back: Callable[[Build, str], bool],
         entered: Callable[[Build], None] = lambda _: None,
         left: Callable[[Build], None] = lambda _: None,
     ) -> None:
@@ -97,8 +98,9 @@ class BuildQueue:
         Queued builds are handed back at once. Running ones have ``timeout`` seconds to finish; then
         they are stopped.
         """
+        heard = True
         for build in self._withdraw():
-            self._give_back(build, STOPPING)
+            heard = heard and self._give_back(build, STOPPING)  # else none would hear of the others
             with self._changed:
                 self._forget(build)
         if self._wait_until_empty(timeout):
@@ -143,6 +145,7 @@ class BuildQueue:
             if entry is None or entry.build is not build or entry.withdrawn:
                 return False
             entry.running = True
+            build.lease.resume()
             return True
 
     def _forget(self, build: Build) -> None:

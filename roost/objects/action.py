@@ -1,5 +1,7 @@
 """Instance actions (requests on an instance) and their events; operations under way."""
 
+from typing import Any
+
 from oslo_versionedobjects import fields
 
 from roost.objects import base
@@ -49,6 +51,9 @@ class OperationParams(base.RoostObject):
     ``image`` is the image that it is about. ``spec``, the request for the destination of a move, is
     for conductors only. ``port_id`` is the port that it is about, or the mark of one that the
     network service is to make; ``request`` is what is to be attached.
+
+    Of a build, ``spec`` is the request, ``selection`` is how the schedulers chose the host of this
+    attempt, ``alternates`` are further hosts, and ``tried`` those that have failed.
     """
 
     VERSION = "1.0"
@@ -57,11 +62,18 @@ class OperationParams(base.RoostObject):
         "spec": fields.ObjectField("RequestSpec", nullable=True, default=base.NOTHING),
         "port_id": fields.StringField(nullable=True, default=base.NOTHING),
         "request": fields.ObjectField("NetworkRequest", nullable=True, default=base.NOTHING),
+        "selection": fields.ObjectField("Selection", nullable=True, default=base.NOTHING),
+        "alternates": fields.ListOfObjectsField("Selection", default=[]),
+        "tried": fields.ListOfObjectsField("TriedHost", default=[]),
     }
 
     def for_host(self) -> "OperationParams":
         """Return those that a host needs."""
         return OperationParams.of(**self.values() | {"spec": None})
+
+    def but(self, **changes: Any) -> "OperationParams":
+        """Return these with some changed."""
+        return OperationParams.of(**self.values() | changes)
 
 
 @base.VersionedObjectRegistry.register
@@ -69,22 +81,30 @@ class Operation(base.RoostObject):
     """One thing that is being done to an instance, from its acceptance to its end.
 
     ``kind`` is a name of :data:`roost.operations.kinds.KINDS`, ``host`` works on it, ``params``
-    are its arguments, ``step`` is what it does now. Of a move, ``handover`` is what the
-    destination has prepared for the source, as JSON. Only some readers set ``instance``,
-    ``migration`` and ``created_at``.
+    are its arguments, ``step`` is what it does now; without a host, a conductor does it. Of a
+    build, ``attempt`` numbers those on all hosts: a message of an earlier one means nothing. Of a
+    move, ``handover`` is what the destination has prepared for the source, as JSON. Only some
+    readers set ``instance``, ``migration`` and ``created_at``.
     """
 
-    # 1.1: step, handover, migration; 1.2: params in place of image
+    # 1.1: step, handover, migration; 1.2: params in place of image, attempt
     VERSION = "1.2"
     fields = {
         "uuid": fields.UUIDField(),
         "instance_uuid": fields.UUIDField(),
         "kind": fields.StringField(),
-        "host": fields.StringField(),
+        "host": fields.StringField(nullable=True),
         "params": fields.ObjectField("OperationParams", nullable=True, default=base.NOTHING),
         "created_at": base.DateTimeField(nullable=True, default=base.NOTHING),
         "instance": fields.ObjectField("Instance", nullable=True, default=base.NOTHING),
         "step": fields.StringField(),
+        "attempt": fields.IntegerField(default=1),
         "handover": fields.StringField(nullable=True, default=base.NOTHING),
         "migration": fields.ObjectField("Migration", nullable=True, default=base.NOTHING),
     }
+
+    @property
+    def worker(self) -> str:
+        """The host of a step that hosts do."""
+        assert self.host is not None, f"a conductor does {self.step}"
+        return str(self.host)

@@ -1,21 +1,21 @@
 """What follows in an operation after the report of a host, or without one. Pure: no I/O.
 
 ``conductor/cell/operations/`` carries it out. Steps are done in order; one that fails is undone,
-and those before it, the last one first. A step that cannot be undone is repeated.
+and those before it, the last one first. A step that cannot be undone is repeated. A build that
+fails on one host is placed on another; ``conductor/cell/operations/builds.py`` goes on with it.
 """
 
 import enum
 from typing import Final, NamedTuple
 
-from roost.operations.kinds import Kind
-from roost.operations.steps import HOST, IN_ERROR, Ending, OperationStep
+from roost.operations.steps import HOST, IN_ERROR, Ending, Kind, OperationStep
 
 
 class Outcome(enum.StrEnum):
     """How a step has ended, as its host says.
 
-    ``FAILED``: its guest is as usable as before. ``UNDECIDED``: the guest may be on either side.
-    ``LOST``: it is on none.
+    ``FAILED``: its guest is as usable as before. ``SPOILT``: it is not; a build fails so on every
+    host. ``UNDECIDED``: the guest may be on either side. ``LOST``: it is on none.
     """
 
     DONE = "done"
@@ -85,14 +85,15 @@ def after(kind: Kind, name: str, outcome: Outcome, *, has_guest: bool = True) ->
         return _following(kind, name, has_guest=has_guest)
     if kind.repeated_until_done:  # a delete has more to remove than the guest
         return Stay.REPEAT if has_guest or kind.deletes else End(kind.done)
-    if kind.step(name).at == HOST:
+    step = kind.step(name)
+    if step.at == HOST and (step.elsewhere is None or outcome is Outcome.SPOILT):
         is_lost = kind.failed.needs_guest and not has_guest
         return End(IN_ERROR if outcome is Outcome.SPOILT or is_lost else kind.failed)
     return _undoing(kind, name) or Stay.REPEAT
 
 
 def overdue(kind: Kind, name: str, *, tries: int, host: str, is_host: HostState) -> Overdue:
-    """Return what follows when a host has not renewed its lease.
+    """Return what follows when a host has not renewed its lease, or a conductor has died.
 
     A step that cannot be undone is sent without end: the server may run there, or have its only
     disk there.
@@ -100,7 +101,8 @@ def overdue(kind: Kind, name: str, *, tries: int, host: str, is_host: HostState)
     :param tries: how often the step was sent to the host again
     """
     step = kind.step(name)
-    who = "The host of the server" if step.at == HOST else f"The host {host}"
+    is_known = step.at == HOST and not kind.builds  # else there is more than one
+    who = "The host of the server" if is_known else f"The host {host}"
     if is_host is HostState.UP:
         if kind.why_not_resent is not None:
             return Overdue(End(kind.lost), kind.why_not_resent)
@@ -135,6 +137,8 @@ def _following(kind: Kind, name: str, *, has_guest: bool) -> Next:
 
 def _undoing(kind: Kind, name: str) -> Go | None:
     """Return the step after one that failed; None: it cannot be undone."""
+    if (elsewhere := kind.step(name).elsewhere) is not None:
+        return Go(elsewhere)
     undo = None if is_undo(kind, name) else _undo_below(kind, _index(kind, name) + 1)
     return None if undo is None else Go(undo)
 
@@ -142,7 +146,8 @@ def _undoing(kind: Kind, name: str) -> Go | None:
 def _giving_up(kind: Kind, step: OperationStep) -> Next | None:
     if step.ask is not None:
         return Go(step.ask)
-    return End(kind.lost) if step.at == HOST else _undoing(kind, step.name)
+    is_alone = step.at == HOST and step.elsewhere is None
+    return End(kind.lost) if is_alone else _undoing(kind, step.name)
 
 
 def _index(kind: Kind, name: str) -> int:

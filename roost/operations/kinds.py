@@ -1,9 +1,9 @@
-"""The kinds of operations on an existing server: one row each, and all that depends on the kind.
+"""The kinds of operations on a server: one row each, and all that depends on the kind.
 
 A new kind needs its row here, a function on the host for each step, with its row in ``WORK``
 (``power.py`` and others in ``compute/operations/``), and an action of the API
-(``api/servers/actions.py``); CONTRIBUTING.rst lists the files. Builds are not among
-them yet: they have a flow and a sweep of their own.
+(``api/servers/actions.py``); CONTRIBUTING.rst lists the files. The step of a build is the flow of
+``compute/build.py``.
 
 Each step of an operation is the work of one host, which reports its end to a cell-conductor. What
 follows then is in ``advance.py``. An operation on the host of the server has one step.
@@ -17,14 +17,18 @@ from roost import exception, states
 from roost.objects.migration import CONFIRMED, FAILED, FINISHED, REVERTED
 from roost.operations.steps import (
     AS_BEFORE,
-    AS_FOUND,
     BEFORE_THE_MOVE,
+    CONDUCTOR,
     DESTINATION,
+    DEVICE,
+    DISK,
     IN_ERROR,
     LAST_REPORTED,
+    SERVER,
     SOURCE,
     UNCHANGED,
     Ending,
+    Kind,
     OperationStep,
 )
 from roost.states import (
@@ -40,114 +44,6 @@ from roost.states import (
     SUSPENDED,
     WITH_GUEST,
 )
-
-_NO_STATUS: Final[Mapping[str, str]] = {}
-# What operations of a server lock. What locks the server excludes all others; the rest share it,
-# each with its own lock. Of devices, each has one.
-SERVER: Final = "server"
-DISK: Final = "disk"
-DEVICE: Final = "device"
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class Kind:
-    """A kind of operation. An interrupted step is done again from its beginning.
-
-    ``name``: in messages. ``action``: in the history of the server. ``tasks``: the task state that
-    it begins with, and those that it may have later; none: the server stays in the states that it
-    is in. ``begins``: vm states in which it may begin.
-    ``statuses``: the status that clients see meanwhile, by vm state; else that of the vm state.
-
-    ``leads_to``: the vm state that only this operation leads to. A guest that is found in it by
-    itself gets this action in its history. ``repeated_until_done``: only a delete preempts it.
-    ``preempted_by``: a user who cannot wait may begin this other kind meanwhile.
-
-    ``lock``: what it locks: the server, or a part of it, which others may share meanwhile.
-
-    ``uses_images``: it reads or writes the image store with the token of the user, which its
-    message carries. ``why_not_resent``: it is not sent again, as only its message has all that it
-    needs, or because doing it twice does harm: why it ended when its host does not go on with it.
-
-    ``since``: the version of the RPC interface of hosts (:mod:`roost.rpc.compute`) that knows it.
-    ``tries``: how often a step is sent to a host again that does not go on with it.
-
-    ``steps``: in order. If one fails that can be undone, those before it are undone, too, the last
-    one first. ``begins_at``: the side that has the server when a move begins.
-
-    ``done``, ``failed``, ``lost``: how it ends. A failed move has come back; an operation is lost
-    if the host of the server did not do it, or went down meanwhile.
-    """
-
-    name: str
-    action: str
-    tasks: tuple[str, ...]
-    begins: tuple[str, ...]
-    steps: tuple[OperationStep, ...]
-    lock: str = SERVER
-    statuses: Mapping[str, str] = dataclasses.field(default_factory=lambda: _NO_STATUS)
-    leads_to: str | None = None
-    repeated_until_done: bool = False
-    preempted_by: str | None = None
-    uses_images: bool = False
-    why_not_resent: str | None = None
-    since: str = "1.0"
-    tries: int = 10
-    begins_at: str = SOURCE
-    done: Ending = AS_FOUND
-    failed: Ending = AS_FOUND
-    lost: Ending = AS_BEFORE
-
-    @property
-    def first(self) -> str:
-        """The task state with which it begins."""
-        return self.tasks[0]
-
-    @property
-    def is_move(self) -> bool:
-        """Whether it has two sides, a source and a destination: then it has a migration."""
-        return self.done.migration is not None
-
-    @property
-    def deletes(self) -> bool:
-        """Whether the server is deleted at the end."""
-        return self.done.vm_state == DELETED
-
-    def step(self, name: str) -> OperationStep:
-        """Return the step of a name, or the one that undoes another, or asks for its outcome.
-
-        :raises roost.exception.Invalid: when there is none
-        """
-        for step in self.steps:
-            for one in (step, step.undo, step.ask):
-                if one is not None and one.name == name:
-                    return one
-        raise exception.Invalid(f"{self} has no step called {name}")
-
-    def needs(self, side: str, *, fenced: bool) -> bool:
-        """Return whether a move must not begin while the host on one side is down.
-
-        :param fenced: whether an operator has forced that host down, so that no guest runs there
-        """
-        steps = [step for step in self.steps if step.at == side]
-        skips = all(step.when_down or (fenced and step.undo is None) for step in steps)
-        return side == self.done.side or not skips
-
-    def event_of(self, name: str, *, ends: bool = False) -> str | None:
-        """Return the event that begins, or ends, with a step.
-
-        Steps that share an event begin it with the first of them, and end it with the last. The way
-        back begins with the error of the step that failed, and has an event at its end only.
-        """
-        names = [step.name for step in self.steps]
-        if name not in names:
-            return self.step(name).event if ends else None
-        at = names.index(name)
-        event = self.steps[at].event
-        beside = self.steps[at + 1 : at + 2] if ends else self.steps[:at][-1:]
-        return None if any(other.event == event for other in beside) else event
-
-    def __str__(self) -> str:
-        return self.name
 
 
 def _alone(
@@ -173,6 +69,26 @@ def _alone(
     return Kind(name=name, action=action or name, tasks=tasks, begins=begins, steps=(step,), **more)
 
 
+# The schedulers have chosen its first host. Restarts of a build on its host are counted, as it may
+# be what kills that.
+BUILD: Final = Kind(
+    name="build",
+    action="create",
+    tasks=states.BUILD_TASKS,
+    begins=(BUILDING,),
+    tries=3,
+    steps=(
+        OperationStep(
+            name="build",
+            task=states.SCHEDULING,
+            creates_guest=True,
+            elsewhere=OperationStep(name="place", at=CONDUCTOR, task=states.SCHEDULING),
+        ),
+    ),
+    done=Ending(vm_state=ACTIVE),
+    failed=IN_ERROR,
+    lost=IN_ERROR,
+)
 STOP: Final = _alone(
     "stop",
     tasks=(states.POWERING_OFF,),
@@ -444,6 +360,7 @@ RESTORE: Final = _alone(
 KINDS: Final[Mapping[str, Kind]] = {
     kind.name: kind
     for kind in (
+        BUILD,
         *(STOP, START, REBOOT, HARD_REBOOT, PAUSE, UNPAUSE, SUSPEND, RESUME),
         *(REBUILD, CREATE_IMAGE, CREATE_BACKUP, RESCUE, UNRESCUE, CHANGE_PASSWORD),
         *(TRIGGER_CRASH_DUMP, MIGRATE, RESIZE, CONFIRM_RESIZE, REVERT_RESIZE),

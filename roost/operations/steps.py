@@ -1,25 +1,29 @@
-"""What kinds of operations are made of: their steps, and how they leave the server."""
+"""What a kind of operations is: its steps, what it locks, and how it leaves the server."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Final
 
-from roost import states
+from roost import exception, states
+from roost.states import DELETED
 
-# Who does a step: the host of the server, or that of one side of its migration.
+# Who does a step: the host of the server, that of one side of its migration, or any conductor.
 HOST: Final = "host"
 SOURCE: Final = "source"
 DESTINATION: Final = "destination"
+CONDUCTOR: Final = "conductor"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OperationStep:
-    """A step of an operation, which is the work of one host. It may be repeated.
+    """A step of an operation, which is the work of one host, or of a conductor. It may be repeated.
 
     ``name``: of its function on the host. ``at``: who does it. ``task``: the task state meanwhile;
     None: the server stays in the states that it is in. ``undo``: the step that undoes it, even if
     it is half done; None: it is repeated until it is done, or its host is fenced. ``ask``: the step
     that finds out where the guest is, if this one may have changed that before its host died; until
-    then nothing is undone or repeated.
+    then nothing is undone or repeated. ``elsewhere``: the step that finds another host if this one
+    fails.
 
     ``when_down``: the operation goes on without it even while its host is only down: no guest runs
     there. A host that was left out removes what it has of the server when it is up again.
@@ -34,6 +38,7 @@ class OperationStep:
     task: str | None
     undo: "OperationStep | None" = None
     ask: "OperationStep | None" = None
+    elsewhere: "OperationStep | None" = None
     when_down: bool = False
     copies: bool = False
     creates_guest: bool = False
@@ -74,3 +79,115 @@ class Ending:
 AS_FOUND: Final = Ending(needs_guest=True)
 AS_BEFORE: Final = Ending(vm_state=UNCHANGED)
 IN_ERROR: Final = Ending(vm_state=states.ERROR)
+_NO_STATUS: Final[Mapping[str, str]] = {}
+# What operations of a server lock. What locks the server excludes all others; the rest share it,
+# each with its own lock. Of devices, each has one.
+SERVER: Final = "server"
+DISK: Final = "disk"
+DEVICE: Final = "device"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Kind:
+    """A kind of operation. An interrupted step is done again from its beginning.
+
+    ``name``: in messages. ``action``: in the history of the server. ``tasks``: the task state that
+    it begins with, and those that it may have later; none: the server stays in the states that it
+    is in. ``begins``: vm states in which it may begin.
+    ``statuses``: the status that clients see meanwhile, by vm state; else that of the vm state.
+
+    ``leads_to``: the vm state that only this operation leads to. A guest that is found in it by
+    itself gets this action in its history. ``repeated_until_done``: only a delete preempts it.
+    ``preempted_by``: a user who cannot wait may begin this other kind meanwhile.
+
+    ``lock``: what it locks: the server, or a part of it, which others may share meanwhile.
+
+    ``uses_images``: it reads or writes the image store with the token of the user, which its
+    message carries. ``why_not_resent``: it is not sent again, as only its message has all that it
+    needs, or because doing it twice does harm: why it ended when its host does not go on with it.
+
+    ``since``: the version of the RPC interface of hosts (:mod:`roost.rpc.compute`) that knows it.
+    ``tries``: how often a step is sent to a host again that does not go on with it.
+
+    ``steps``: in order. If one fails that can be undone, those before it are undone, too, the last
+    one first. ``begins_at``: the side that has the server when a move begins.
+
+    ``done``, ``failed``, ``lost``: how it ends. A failed move has come back; an operation is lost
+    if the host of the server did not do it, or went down meanwhile.
+    """
+
+    name: str
+    action: str
+    tasks: tuple[str, ...]
+    begins: tuple[str, ...]
+    steps: tuple[OperationStep, ...]
+    lock: str = SERVER
+    statuses: Mapping[str, str] = dataclasses.field(default_factory=lambda: _NO_STATUS)
+    leads_to: str | None = None
+    repeated_until_done: bool = False
+    preempted_by: str | None = None
+    uses_images: bool = False
+    why_not_resent: str | None = None
+    since: str = "1.0"
+    tries: int = 10
+    begins_at: str = SOURCE
+    done: Ending = AS_FOUND
+    failed: Ending = AS_FOUND
+    lost: Ending = AS_BEFORE
+
+    @property
+    def first(self) -> str:
+        """The task state with which it begins."""
+        return self.tasks[0]
+
+    @property
+    def is_move(self) -> bool:
+        """Whether it has two sides, a source and a destination: then it has a migration."""
+        return self.done.migration is not None
+
+    @property
+    def builds(self) -> bool:
+        """Whether it looks for a host, and for another one if that fails."""
+        return any(step.elsewhere is not None for step in self.steps)
+
+    @property
+    def deletes(self) -> bool:
+        """Whether the server is deleted at the end."""
+        return self.done.vm_state == DELETED
+
+    def step(self, name: str) -> OperationStep:
+        """Return the step of a name, or one that undoes another, asks for its outcome, or the like.
+
+        :raises roost.exception.Invalid: when there is none
+        """
+        for step in self.steps:
+            for one in (step, step.undo, step.ask, step.elsewhere):
+                if one is not None and one.name == name:
+                    return one
+        raise exception.Invalid(f"{self} has no step called {name}")
+
+    def needs(self, side: str, *, fenced: bool) -> bool:
+        """Return whether a move must not begin while the host on one side is down.
+
+        :param fenced: whether an operator has forced that host down, so that no guest runs there
+        """
+        steps = [step for step in self.steps if step.at == side]
+        skips = all(step.when_down or (fenced and step.undo is None) for step in steps)
+        return side == self.done.side or not skips
+
+    def event_of(self, name: str, *, ends: bool = False) -> str | None:
+        """Return the event that begins, or ends, with a step.
+
+        Steps that share an event begin it with the first of them, and end it with the last. The way
+        back begins with the error of the step that failed, and has an event at its end only.
+        """
+        names = [step.name for step in self.steps]
+        if name not in names:
+            return self.step(name).event if ends else None
+        at = names.index(name)
+        event = self.steps[at].event
+        beside = self.steps[at + 1 : at + 2] if ends else self.steps[:at][-1:]
+        return None if any(other.event == event for other in beside) else event
+
+    def __str__(self) -> str:
+        return self.name

@@ -2,27 +2,23 @@
 
 An instance is in a vm state and may have a task state; the pair changes only along ``TRANSITIONS``.
 ``db/cell/instances.py`` refuses any other, the tests cover the table, and the diagram of the
-documentation is generated from it. Those of operations follow from their kinds; those of builds
-and deletes are written here.
+documentation is generated from it. Those of operations follow from their kinds.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from roost import states
-from roost.operations.kinds import KINDS, SOFT_DELETE, Kind
-from roost.operations.steps import FOUND, LAST_REPORTED, UNCHANGED, Ending
+from roost.operations.kinds import KINDS, SOFT_DELETE
+from roost.operations.steps import FOUND, LAST_REPORTED, UNCHANGED, Ending, Kind
 from roost.states import (
     BUILDING,
     DELETED,
     DELETING,
     ERROR,
-    NETWORKING,
     RESCUED,
     RESIZED,
-    SCHEDULING,
     SOFT_DELETED,
-    SPAWNING,
     STOPPED,
     WITH_GUEST,
     State,
@@ -30,7 +26,6 @@ from roost.states import (
 
 Transitions = Mapping[State, frozenset[State]]
 _OF_MOVES: Final = {task for kind in KINDS.values() if kind.is_move for task in kind.tasks}
-_BUILDS: Final = tuple(State(BUILDING, task) for task in states.BUILD_TASKS)
 # Every task may find the guest running, stopped, paused, suspended, rescued or missing (ERROR),
 # since guests change by themselves, too.
 _AS_FOUND: Final = (*map(State, WITH_GUEST), State(ERROR))
@@ -59,7 +54,7 @@ def _under(kind: Kind, vm: str) -> frozenset[State]:
         after |= _ends(ending, vm)
     if kind.repeated_until_done:
         return frozenset(after)
-    if kind.is_move:  # its steps may be undone, one after the other
+    if kind.is_move or kind.builds:  # its steps may be undone; a build may begin again
         return frozenset({*after, *(State(vm, task) for task in kind.tasks)})
     after |= {*_AS_FOUND, *(State(vm, task) for task in kind.tasks[1:])}
     if vm in SOFT_DELETE.begins:
@@ -76,24 +71,6 @@ def _ends(ending: Ending, vm: str) -> set[State]:
 
 
 TRANSITIONS: Final[Transitions] = {
-    # sent to a host, which starts with its networks or (none requested) with the guest
-    State(BUILDING, SCHEDULING): frozenset(
-        {*_BUILDS, State(ERROR), State(BUILDING, DELETING), State(DELETED)}
-    ),
-    # a failed attempt goes back to SCHEDULING
-    State(BUILDING, NETWORKING): frozenset(
-        {*_BUILDS, State(ERROR), State(BUILDING, DELETING), State(DELETED)}
-    ),
-    State(BUILDING, SPAWNING): frozenset(
-        {
-            State(BUILDING, SPAWNING),
-            State(BUILDING, SCHEDULING),
-            State(states.ACTIVE),
-            State(ERROR),
-            State(BUILDING, DELETING),
-            State(DELETED),
-        }
-    ),
     **{State(vm): _resting(vm) for vm in _FOLLOWS},
     **{
         State(vm, task): _under(kind, vm)

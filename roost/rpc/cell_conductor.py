@@ -12,12 +12,13 @@ from roost.objects import (
     NetworkRequest,
     Operation,
     RoostObject,
-    Selection,
     Vif,
 )
+from roost.operations.kinds import KINDS
 from roost.rpc import interface
 from roost.rpc.access import NOTHING
 
+_BUILDS = tuple(kind.name for kind in KINDS.values() if kind.builds)
 # While no conductor runs, heartbeats are dropped: a host that started first must soon send another.
 HEARTBEAT_TIMEOUT = 5  # seconds
 # A host repeats a request when its conductor died: this timeout must end well within a lease.
@@ -57,24 +58,6 @@ class CellConductor(interface.Interface):
         :raises roost.exception.Conflict: when the cell knows another daemon of this name
         :raises roost.exception.Forbidden: for a host that claims to be another binary
         :raises roost.exception.Unavailable: while this cell is not mapped
-        """
-
-    @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
-    def begin_build(
-        self,
-        context: RequestContext,
-        *,
-        instance_uuid: str,
-        host: str,
-        attempt: int,
-        selection: Selection | None = None,
-    ) -> bool:
-        """Begin a build on a host, once.
-
-        :param selection: the selection that the host received. Its claim may have run out while
-            the message waited; by now the instance may have another selection there, or none
-        :returns: whether the host is to build it: False when the instance was deleted, moved, has
-            another selection, or this attempt was begun before
         """
 
     @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="host")
@@ -135,54 +118,22 @@ class CellConductor(interface.Interface):
         """
 
     @interface.call(since="1.0", timeout=ANSWER_TIMEOUT, own_host="expected.host")
-    def instance_update(
+    def write_interfaces(
         self,
         context: RequestContext,
         *,
         instance_uuid: str,
-        changes: dict[str, Any],
+        network_info: NetworkInfo,
         expected: dict[str, Any],
-        events: list[InstanceActionEvent],
+        spawns: bool = False,
     ) -> None:
-        """Change an instance if its row is as expected, and add events to its latest action.
+        """Write the interfaces of an instance, as its host has found them, if it is as expected.
 
-        ``changes`` may name vm_state, task_state, power_state, network_info, config_drive, image,
-        and launched_at (any time: the row gets the time of the cell's own clock); ``expected`` may
-        name host, attempt, vm_state and task_state (a value or a list of them).
-
+        :param expected: host, attempt, vm_state and task_state, or some of them (a value or a list)
+        :param spawns: whether it is being built, and its guest is created next
         :raises roost.exception.Conflict: when the row is not as expected; nothing is changed then
         :raises roost.exception.NotFound: when the instance does not exist
         """
-
-    @interface.cast(since="1.0", added={"user_reason": "1.3"}, carries_token=True, own_host="host")
-    def build_instances(
-        self,
-        context: RequestContext,
-        *,
-        instance_uuid: str,
-        host: str,
-        attempt: int,
-        reason: str,
-        events: list[InstanceActionEvent],
-        user_reason: str | None = None,
-    ) -> None:
-        """Build an instance elsewhere in the cell: this attempt, on ``host``, failed.
-
-        :param user_reason: the ``reason`` as its user may read it, if there is no other host
-        """
-
-    @interface.cast(since="1.0", own_host="host")
-    def abandon_build(
-        self,
-        context: RequestContext,
-        *,
-        instance_uuid: str,
-        host: str,
-        attempt: int,
-        reason: str,
-        events: list[InstanceActionEvent],
-    ) -> None:
-        """End a build in ERROR: it failed for a ``reason`` that applies on every host."""
 
     @interface.call(since="1.0", timeout=HEARTBEAT_TIMEOUT, own_host="host")
     def renew_leases(
@@ -190,18 +141,15 @@ class CellConductor(interface.Interface):
         context: RequestContext,
         *,
         host: str,
-        builds: list[list[Any]],
         operations: list[str],
         nothing_else: bool = False,
     ) -> dict[str, Any]:
         """Renew the leases of a host's work; each begins again at the time of the request.
 
-        :param builds: for each build [instance uuid, attempt, task states]: the row must name this
-            host, have that attempt and be in one of those states
         :param operations: uuids of operations that are at work, or wait, on this host
         :param nothing_else: the host has no other work: its other leases end at once
-        :returns: ``seconds``, the length of a lease from the time of the request; ``lost``, the
-            indexes in ``builds`` of those that the host no longer owns, and ``lost_operations``
+        :returns: ``seconds``, the length of a lease from the time of the request; ``lost``, those
+            of ``operations`` that the host has no more
         """
 
     @interface.call(since="1.0", added={"instance_uuids": "1.5"}, own_host="host")
@@ -232,7 +180,8 @@ class CellConductor(interface.Interface):
     def begin_operation(self, context: RequestContext, *, operation: Operation) -> Operation | None:
         """Give a host a lease on its operation, from the time of the request.
 
-        :returns: the operation, with image and instance if the kind needs them; None: it is over
+        :returns: the operation, with image and instance if the kind needs them; None: it is over,
+            or another host's
         """
 
     @interface.call(since="1.0", own_host="operation.host")
@@ -251,7 +200,14 @@ class CellConductor(interface.Interface):
     @interface.call(
         since="1.0",
         timeout=ANSWER_TIMEOUT,
-        added={"handover": "1.4", "network_info": "1.4", "code": "1.6"},
+        added={
+            "handover": "1.4",
+            "network_info": "1.4",
+            "code": "1.6",
+            "details": "1.6",
+            "config_drive": "1.6",
+        },
+        carries_token={"operation.kind": _BUILDS, "outcome": ("failed",)},
         own_host="operation.host",
     )
     def end_operation(
@@ -267,19 +223,23 @@ class CellConductor(interface.Interface):
         handover: str | None = None,
         network_info: NetworkInfo | None = None,
         code: str | None = None,
+        details: str | None = None,
+        config_drive: bool = False,
     ) -> None:
         """End a step of an operation with these events.
 
         The next step is sent to its host; after the last one the instance gets the state of its
-        guest.
+        guest. A build that has failed is sent to another host, with the token of its user.
 
         :param power_state: of the guest; None: there is no guest, the instance goes to ERROR
         :param vm_state: by the guest; None: the hypervisor cannot describe it
         :param outcome: one of :class:`roost.operations.advance.Outcome`
         :param reason: why the operation failed, as the user may read it
         :param handover: of a move: what the destination has prepared for the source, as JSON
-        :param network_info: of a move: the interfaces as the host has plugged them
+        :param network_info: of a move or a build: the interfaces as the host has plugged them
         :param code: of the error with which it failed
+        :param details: why it failed, for administrators
+        :param config_drive: of a build: the guest has one, even if its user did not ask for it
         :raises roost.exception.Conflict: when the operation is over; nothing is changed then
         :raises roost.exception.NotFound: when the instance does not exist
         :raises roost.exception.Invalid: for an unknown kind

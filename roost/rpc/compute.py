@@ -31,12 +31,14 @@ class Compute(interface.Interface):
         self,
         context: RequestContext,
         *,
+        operation: Operation,
         instance: Instance,
         request_spec: RequestSpec,
         selection: Selection | None = None,
     ) -> None:
         """Build one instance on this host, and report progress and failure to the cell-conductor.
 
+        :param operation: the build
         :param selection: the scheduler's choice: the host's capacity by its allocation ratios, and
             the instance's NUMA cells and devices; None: the host uses its own ratios
 

@@ -5,7 +5,8 @@ from roost.db.cell import instances, operations
 from roost.db.types import utcnow
 from roost.objects import InstanceActionEvent, NetworkInfo
 from roost.operations import kinds
-from roost.operations.kinds import ATTACH_INTERFACE, DEVICE
+from roost.operations.kinds import ATTACH_INTERFACE
+from roost.operations.steps import DEVICE
 from tests.builders import CELL1, a_vif
 
 

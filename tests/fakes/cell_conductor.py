@@ -3,24 +3,23 @@
 import collections
 
 from roost import exception, states
+from roost.db.types import utcnow
 from roost.objects import InstanceLocation, NetworkInfo, Operation, OperationParams
 from roost.objects.host import DELETED, ELSEWHERE, HERE, LEFT, NOWHERE, UNKNOWN
 from roost.operations import kinds
-from roost.operations.transitions import may_follow
 from roost.security_groups import Filtering
 from tests.builders import CELL1, a_vif
 
 
 class FakeCellConductor:
-    """Holds instances by uuid; what was cast to it is in ``rescheduled`` and ``abandoned``.
+    """Holds instances by uuid; builds that hosts gave up are in ``rescheduled`` and ``abandoned``.
 
-    ``selections`` are those that builds have by now, where that matters. An instance with the task
+    An instance with the task
     state of an operation has one, whose uuid is the instance's; ``images`` are those that the
     operations are about.
     """
 
     def __init__(self, *instances):
-        self.selections = {}
         self.images = {}
         self.beside = {}  # operations without a task state, by uuid
         self.ended = {}  # their ends: reason and code
@@ -57,17 +56,6 @@ class FakeCellConductor:
                 "disabled_version": self.disabled_version,
                 "read_parts": self.read_parts,
             }
-
-    def begin_build(self, context, *, instance_uuid, host, attempt, selection=None):
-        with self._acting("begin_build"):
-            found = self.instances.get(instance_uuid)
-            if selection != self.selections.get(instance_uuid, selection):
-                return False
-            expected = {"host": host, "attempt": attempt, "task_state": states.SCHEDULING}
-            if found is None or not _is(found, expected):
-                return False
-            found.task_state = states.NETWORKING if found.networks else states.SPAWNING
-            return True
 
     def allocate_networks(self, context, *, instance_uuid, host, attempt):
         with self._acting("allocate_networks"):
@@ -121,38 +109,18 @@ class FakeCellConductor:
             self.ports[instance_uuid] = kept
             found.network_info = NetworkInfo.of(vifs=kept)
 
-    def instance_update(self, context, *, instance_uuid, changes, expected, events):
-        with self._acting("instance_update"):
+    def write_interfaces(self, context, *, instance_uuid, network_info, expected, spawns=False):
+        with self._acting("write_interfaces"):
             found = self._as_expected(instance_uuid, expected)
-            after = states.State(
-                changes.get("vm_state", found.vm_state), changes.get("task_state", found.task_state)
-            )
-            before = states.State(found.vm_state, found.task_state)
-            if after != before and not may_follow(before, after):
-                raise exception.Conflict(f"{before} may not become {after}")
-            for name, value in changes.items():
-                setattr(found, name, value)
-            self.events[instance_uuid] += events
+            found.network_info = network_info
+            if spawns:
+                found.task_state = states.SPAWNING
 
-    def build_instances(
-        self, context, *, instance_uuid, host, attempt, reason, events, user_reason=None
-    ):
-        with self._acting("build_instances"):
-            self.rescheduled.append((instance_uuid, host, attempt, reason))
-            self.events[instance_uuid] += events
-
-    def abandon_build(self, context, *, instance_uuid, host, attempt, reason, events):
-        with self._acting("abandon_build"):
-            self.abandoned.append((instance_uuid, host, attempt, reason))
-            self.events[instance_uuid] += events
-            self.ports.pop(instance_uuid, None)
-
-    def renew_leases(self, context, *, host, builds, operations, nothing_else=False):
+    def renew_leases(self, context, *, host, operations, nothing_else=False):
         with self._acting("renew_leases"):
-            self.renewals.append([*builds, *operations])
-            lost = [at for at, task in enumerate(builds) if not self._keeps(host, *task)]
-            over = [uuid for uuid in operations if self._operation(uuid, host) is None]
-            return {"seconds": self.lease_seconds, "lost": lost, "lost_operations": over}
+            self.renewals.append(operations)
+            lost = [uuid for uuid in operations if self._operation(uuid, host) is None]
+            return {"seconds": self.lease_seconds, "lost": lost}
 
     def list_instances(self, context, *, host, instance_uuids=None):
         with self._acting("list_instances"):
@@ -168,7 +136,19 @@ class FakeCellConductor:
     def begin_operation(self, context, *, operation):
         with self._acting("begin_operation"):
             found = self._operation(operation.uuid, operation.host)
-            return found if found is not None and found.kind == operation.kind else None
+            if found is None or found.kind != operation.kind:
+                return None
+            if kinds.get(found.kind).builds:
+                return self._begin_build(operation)
+            return found
+
+    def _begin_build(self, operation):
+        instance = self.instances[operation.instance_uuid]
+        if instance.attempt != operation.attempt:
+            return None
+        if instance.task_state == states.SCHEDULING:
+            instance.task_state = states.NETWORKING if instance.networks else states.SPAWNING
+        return operation
 
     def _beside(self, uuid):
         found = self.beside[uuid]
@@ -202,9 +182,16 @@ class FakeCellConductor:
 
     def end_operation(
         self, context, *, operation, power_state, events, outcome, vm_state=None, reason=None,
-        handover=None, network_info=None, code=None,
+        handover=None, network_info=None, code=None, details=None, config_drive=False,
     ):  # fmt: skip
         with self._acting("end_operation"):
+            if kinds.get(operation.kind).builds:
+                self._end_build(operation, outcome, events, details or reason)
+                if outcome == "done":
+                    found = self.instances[operation.instance_uuid]
+                    found.power_state, found.network_info = power_state, network_info
+                    found.config_drive = config_drive or found.config_drive
+                return
             if self.beside.pop(operation.uuid, None) is not None:
                 self.ended[operation.uuid] = (reason, code)
                 return
@@ -226,6 +213,21 @@ class FakeCellConductor:
                 found.power_state = power_state or states.NOSTATE
             else:
                 self._settle(found, None if outcome == "spoilt" else power_state, vm_state)
+
+    def _end_build(self, operation, outcome, events, why):
+        uuid, tasks = operation.instance_uuid, kinds.get(operation.kind).tasks
+        this = {"host": operation.host, "attempt": operation.attempt}
+        if outcome == "done":
+            found = self._as_expected(uuid, this | {"task_state": tasks[1:]})
+            found.vm_state, found.task_state = states.ACTIVE, None
+            found.launched_at = utcnow()
+        else:
+            self._as_expected(uuid, this | {"task_state": tasks})
+            known = self.rescheduled if outcome == "failed" else self.abandoned
+            known.append((uuid, operation.host, operation.attempt, why))
+            if outcome == "spoilt":
+                self.ports.pop(uuid, None)
+        self.events[uuid] += events
 
     def report_power(
         self, context, *, instance_uuid, host, seen, power_state, events,
@@ -270,15 +272,6 @@ class FakeCellConductor:
             launched=found.launched_at is not None,
             **{name: getattr(found, name) for name in told},
         )
-
-    def _keeps(self, host, uuid, attempt, task_states):
-        found = self.instances.get(uuid)
-        if found is None or found.host != host or attempt not in (None, found.attempt):
-            return False
-        if found.task_state in (None, *task_states):
-            return True
-        is_server = found.vm_state != states.BUILDING and found.task_state != states.DELETING
-        return attempt is not None and is_server
 
     def _acting(self, method):
         return _Trouble(self._trouble[method])

@@ -32,18 +32,15 @@ VICTIM, NEIGHBOUR, STRANGER = "cell1-host1", "cell1-host2", "cell2-host1"
 READER = "watcher"
 # What the credentials of a host are good for, in its own name. All else is refused.
 OPEN_TO_HOSTS = {
-    "cell-conductor.abandon_build",
     "cell-conductor.allocate_networks",
     "cell-conductor.attach_port",
-    "cell-conductor.begin_build",
     "cell-conductor.advance_operation",
     "cell-conductor.begin_operation",
     "cell-conductor.end_operation",
-    "cell-conductor.build_instances",
     "cell-conductor.describe_filtering",
     "cell-conductor.detach_port",
     "cell-conductor.free_networks",
-    "cell-conductor.instance_update",
+    "cell-conductor.write_interfaces",
     "cell-conductor.list_instances",
     "cell-conductor.object_backport",
     "cell-conductor.renew_leases",
@@ -258,7 +255,7 @@ def telling(site, name, host):
     }
     arguments = naming(CellConductor, name, host=host, cell_uuid=None, **others)
     if name == "renew_leases":
-        arguments["builds"] = [[victim, 1, ["spawning"]]]
+        arguments["operations"] = [victim]
     if "operation" in arguments:
         arguments["operation"].instance_uuid = victim
     if name == "report_finding":

@@ -8,9 +8,8 @@ import random
 import pytest
 import sqlalchemy as sa
 
-from roost import states
-from roost.db.cell import instances, operations
 from roost.db.cell import models as cell_models
+from roost.db.cell import operations
 from roost.db.engine import retried
 from roost.db.scheduler import cells, hosts, reports
 from roost.db.scheduler import models as scheduler_models
@@ -22,15 +21,7 @@ from tests.fakes.service_groups import DatabaseWorld
 from tests.integration.real_databases import make_database
 from tests.stories.service_groups import *  # noqa: F403
 from tests.stories.task_leases import *  # noqa: F403
-from tests.stories.task_leases import (
-    LONG,
-    held,
-    operation,
-    renew,
-    take,
-    take_operations,
-    under,
-)
+from tests.stories.task_leases import LONG, operation, renew, take
 
 __all__ = ["make_database"]
 NAMES = [f"h{number}" for number in range(40)]
@@ -110,32 +101,30 @@ def test_messages_that_schedulers_take_in_at_once_beside_claims_end_in_the_lates
     assert down(scheduler_db) == set(latest.down)
 
 
-def test_conductors_that_sweep_at_once_take_each_task_once(cell_db):
-    made = {under(cell_db).uuid for _ in range(60)}
-    take(cell_db)
-    sweep = retried(lambda _: take(cell_db))
+def test_conductors_that_sweep_at_once_take_each_operation_once(cell_db):
+    made = {operation(cell_db).uuid for _ in range(60)}
+    sweep = retried(lambda _: take(cell_db, LONG))
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        taken = [each.instance_uuid for some in pool.map(sweep, range(16)) for each in some]
+        taken = [each.uuid for some in pool.map(sweep, range(16)) for each in some]
     assert sorted(taken) == sorted(made)
 
 
 def test_hosts_that_renew_beside_sweeps_keep_their_work_or_are_told(cell_db):
-    made = [under(cell_db) for _ in range(40)]
-    take(cell_db)
+    made = [operation(cell_db).uuid for _ in range(40)]
     chance = random.Random(3)
     orders = [chance.sample(made, len(made)) for _ in range(12)]
 
     @retried
     def keep(order):
-        return [order[at].uuid for at in renew(cell_db, *map(held, order))]
+        return renew(cell_db, *order)
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        sweeps = [pool.submit(retried(take), cell_db) for _ in range(12)]
+        sweeps = [pool.submit(retried(take), cell_db, LONG) for _ in range(12)]
         renewals = [pool.submit(keep, order) for order in orders]
-        taken = [each.instance_uuid for one in sweeps for each in one.result()]
-        assert [one.result() for one in renewals] == [[]] * len(orders)
+        taken = [each.uuid for one in sweeps for each in one.result()]
+        assert [one.result() for one in renewals] == [set()] * len(orders)
     assert len(taken) == len(set(taken))
-    assert take(cell_db) == []
+    assert take(cell_db, LONG) == []
 
 
 def test_conductors_that_sweep_in_the_same_microsecond_take_each_operation_once(
@@ -148,21 +137,7 @@ def test_conductors_that_sweep_in_the_same_microsecond_take_each_operation_once(
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         with cell_db.begin() as session:
             (mine,) = operations.take_overdue(session, seconds=LONG)
-            other = pool.submit(take_operations, cell_db, seconds=LONG)
+            other = pool.submit(take, cell_db, seconds=LONG)
             concurrent.futures.wait([other], timeout=1)  # it waits for this transaction
         assert other.result() == []
     assert mine.uuid == made.uuid
-
-
-def test_a_first_lease_counts_from_after_the_wait_for_a_host_that_begins_meanwhile(cell_db):
-    made = under(cell_db, states.SCHEDULING)
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        with cell_db.begin() as session:
-            instances.update(session, made.uuid, {"task_state": states.SPAWNING}, expected={})
-            sweep = pool.submit(take, cell_db, first=LONG)
-            concurrent.futures.wait([sweep], timeout=1)  # it waits for this transaction
-            begun = session.execute(sa.select(database_now())).scalar_one()
-        sweep.result()
-    with cell_db.read() as session:
-        until = session.execute(sa.select(cell_models.instances.c.lease_until)).scalar_one()
-    assert until >= begun + datetime.timedelta(seconds=LONG)

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.timeout(3600)  # they run where nothing else wants to
 WITHIN = 60.0  # seconds
 # The others are a part of the soak; a resize has the steps of a migration.
 IN_SUITE = (
+    kinds.BUILD,
     *(kinds.MIGRATE, kinds.CONFIRM_RESIZE, kinds.REVERT_RESIZE),
     *(kinds.STOP, kinds.REBUILD, kinds.DELETE, kinds.ATTACH_INTERFACE),
 )
@@ -38,7 +39,7 @@ class Case:
     ``failing``: the step that fails before it, which it undoes.
     """
 
-    kind: kinds.Kind
+    kind: steps.Kind
     begins: str
     step: str
     failing: str | None
@@ -56,6 +57,8 @@ class Case:
     def is_done(self):
         """Whether the operation does what it is to do all the same."""
         kind, step = self.kind, self.kind.step(self.step)
+        if kind.builds:
+            return True  # on that host, or on another one
         if self.failing:
             return False
         if self.mishap in HARMLESS:
@@ -98,12 +101,15 @@ def cases():
                 yield Case(kind, begins, step.name, None, mishap)
             if step.undo is not None and mishap != "is undone twice":
                 yield Case(kind, begins, step.undo.name, step.name, mishap)
+            if step.elsewhere is not None and mishap not in ("is undone twice", GONE):
+                yield Case(kind, begins, step.elsewhere.name, step.name, mishap)
 
 
 def deleted_cases():
     """Yield each step during which its server is deleted, and what happens to it."""
     for case in cases():
-        once = case.begins == next(one for one in case.kind.begins if one != states.BUILDING)
+        begins = [one for one in case.kind.begins if one != states.BUILDING]
+        once = case.kind.builds or case.begins == begins[0]
         if once and not case.kind.deletes and case.mishap != "is undone twice":
             yield case
 
@@ -171,7 +177,14 @@ class HostReef(Reef):
         self.watching, self.host = True, current().task.owner.name
 
 
-@pytest.mark.parametrize("case", [second(one) for one in cases() if one.mishap == WELL], ids=str)
+def hosted_cases():
+    """Yield each step that is the work of a host."""
+    for case in cases():
+        if case.mishap == WELL and case.kind.step(case.step).at != steps.CONDUCTOR:
+            yield case
+
+
+@pytest.mark.parametrize("case", [second(one) for one in hosted_cases()], ids=str)
 def test_a_minute_after_the_host_is_gone_at_any_place_of_its_step_a_server_is_usable(case):
     if case.kind is kinds.ATTACH_INTERFACE:
         pytest.xfail("a port whose host is gone before its guest has it stays until it is detached")
@@ -216,7 +229,7 @@ def check(case, expected, meanwhile=lambda _case, _user: None, sea=None):
             world.do(lambda host=one.name: force_down(world, host, is_down=False))
         assert runner.happened
         assert list(in_order(world, user)) == []
-        if case.kind.lock == kinds.DEVICE and states.DELETED not in expected:
+        if case.kind.lock == steps.DEVICE and states.DELETED not in expected:
             assert world.do(lambda: attach_once_more(user)) == 1
             assert list(in_order(world, user)) == []
         assert world.loop.accidents == []
@@ -260,6 +273,8 @@ def bring_to(world, kind, begins):
 
 
 def _bring(user, kind, begins):
+    if kind.builds:
+        return
     if begins == states.BUILDING:
         user.boot()
         while not any(
@@ -277,7 +292,9 @@ def _bring(user, kind, begins):
 
 def begin(kind, user, begins):
     """Let a user begin an operation, and wait for its end beside all else."""
-    if kind is kinds.DELETE:
+    if kind.builds:
+        act = user.boot
+    elif kind is kinds.DELETE:
         act = functools.partial(user.delete, "server0", by_force=begins == states.SOFT_DELETED)
     else:
         act = functools.partial(BEGIN[kind], user)

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from roost.compute import build
+from roost.compute.build import Build
 from roost.compute.operations import rebuild
 from roost.compute.operations import runner as hosts
+from roost.conductor.cell.operations.builds import Builds
 from roost.conductor.super import boot
 from roost.flow import Flow
 from roost.operations.kinds import KINDS
@@ -110,15 +112,47 @@ def happening(flow: str, runner: Runner) -> Iterator[None]:
 def happening_in_steps(*runners: Runner) -> Iterator[None]:
     """Let the steps of operations go through runners, each through that of its name."""
     before = dict(hosts.STEPS)
+    carry_out, place = build.carry_out, Builds.place
     undos = {step.undo for kind in KINDS.values() for step in kind.steps}
     for runner in runners:
         runner.watch({undo.name for undo in undos if undo is not None})
-        do = functools.partial(runner, _named(runner.step, before[runner.step]))
-        hosts.STEPS[runner.step] = do  # type: ignore[index]
+        if runner.step == "build":
+            build.carry_out = _through(runner, carry_out)
+        elif runner.step == "place":
+            Builds.place = lambda *given, through=runner: through(  # type: ignore[method-assign]
+                _named("place", lambda given: place(*given)), given
+            )
+        else:
+            do = functools.partial(runner, _named(runner.step, before[runner.step]))
+            hosts.STEPS[runner.step] = do  # type: ignore[index]
     try:
         yield
     finally:
+        build.carry_out, Builds.place = carry_out, place  # type: ignore[method-assign]
         hosts.STEPS.update(before)  # type: ignore[attr-defined]
+
+
+def _through(runner: Runner, carry_out: Callable[..., None]) -> Callable[..., None]:
+    """Return what carries out builds, as a step of an operation.
+
+    One that fails after it is reported by its host; the second one of two is another message.
+    """
+    done: list[Build] = []
+
+    def carried(work: Build, flow: Flow[Build]) -> None:
+        if runner.mishap == "fails after" and not runner.happened:
+            flow = build.build_flow(Runner("spawn", "fails after"))
+
+        def once(work: Build) -> None:
+            if work in done:
+                names = ("host", "context", "operation", "instance", "selection")
+                work = Build(**{name: getattr(work, name) for name in names})
+            done.append(work)
+            carry_out(work, flow)
+
+        runner(_named("build", once), work)
+
+    return carried
 
 
 def _named(step: str, do: Callable[[Any], None]) -> Callable[[Any], None]:

@@ -45,7 +45,6 @@ class Seen:
     taken: set[str] = dataclasses.field(default_factory=set)  # ports of users that it has
     interfaces: set[str] = dataclasses.field(default_factory=set)  # of its guests, by their ports
     changed_interfaces: int = 0  # how often somebody has asked for that
-    builds: int = 0
     operations: int = 0
     open_actions: int = 0  # of the history, which have not ended
     faults: int = 0
@@ -62,7 +61,6 @@ class Seen:
                 self.guests,
                 self.ports,
                 self.taken,
-                self.builds,
                 self.operations,
                 self.open_actions,
             )
@@ -78,7 +76,7 @@ class Seen:
             f"rows {rows}, buried in {self.buried}, mapped {self.mapping is not None}, wish"
             f" {self.build_request}, claims {claims}, guests {self.guests}, ports {self.ports},"
             f" taken {self.taken},"
-            f" builds {self.builds}, operations {self.operations}, faults {self.faults},"
+            f" operations {self.operations}, faults {self.faults},"
             f" open actions {self.open_actions}, moves {self.moves}"
         )
 
@@ -152,13 +150,7 @@ class Truth:
             yield "is not mapped"
         elif self._cells[seen.mapping.cell_uuid] != cell:
             yield "is mapped elsewhere"
-        if (
-            row.task_state is not None
-            or getattr(row, "lease_until", None) is not None
-            or seen.builds
-            or seen.operations
-            or seen.open_actions
-        ):
+        if row.task_state is not None or seen.operations or seen.open_actions:
             yield "is not at rest"
         elif row.vm_state == states.ERROR:
             yield from self._without_host(seen, row)
@@ -253,7 +245,6 @@ _CELL = {
     "changed_interfaces": sa.select(_actions.instance_uuid).where(
         _actions.action.in_([ATTACH_INTERFACE.action, DETACH_INTERFACE.action])
     ),
-    "builds": sa.select(cell_models.builds.c.instance_uuid),
     "operations": sa.select(cell_models.operations.c.instance_uuid),
     "open_actions": sa.select(_actions.instance_uuid).where(_actions.finish_time.is_(None)),
     "faults": sa.select(cell_models.instance_faults.c.instance_uuid),

@@ -28,11 +28,12 @@ from roost.compute.virt.libvirt.settings import LibvirtSettings
 from roost.objects import NetworkRequest
 from tests.builders import a_context, a_flavor, a_spec, a_uuid, a_vif
 from tests.fakes.cell_conductor import FakeCellConductor
+from tests.operation_rows import a_build
 from tests.unit.compute.conftest import Rig, run
 
 # The parts of a build, and of a delete, in order: who does each, and what it is called there.
 BUILD = {
-    "begin": (FakeCellConductor, "begin_build"),
+    "begin": (FakeCellConductor, "begin_operation"),
     "claim": (ResourceTracker, "claim"),
     "addresses": (FakeCellConductor, "allocate_networks"),
     "record of ports": (BridgeRecords, "write"),
@@ -48,7 +49,7 @@ BUILD = {
     "config drive": (shutil, "copy"),
     "domain": (libvirt.virConnect, "defineXML"),
     "tap and process": (libvirt.virDomain, "create"),
-    "announcement": (FakeCellConductor, "instance_update"),
+    "announcement": (FakeCellConductor, "end_operation"),
 }
 DELETE = {
     "process and tap": (libvirt.virDomain, "destroy"),
@@ -156,7 +157,11 @@ class SteppedHost(Rig):
 
     def build(self):
         self.working.build_and_run_instance(
-            a_context(), instance=self.row, request_spec=a_spec(), selection=None
+            a_context(),
+            operation=a_build(self.row),
+            instance=self.row,
+            request_spec=a_spec(),
+            selection=None,
         )
 
     def delete(self):

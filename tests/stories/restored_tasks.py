@@ -33,8 +33,6 @@ def tasks(site):
 def is_old(site, age):
     """Let what was put back be of a backup of that age."""
     then = datetime.datetime.now(datetime.UTC) - age
-    leased = sa.update(INSTANCES).where(INSTANCES.c.lease_until.is_not(None))
-    site.write("cell1", leased.values(lease_until=then))
     site.write("cell1", sa.update(INSTANCES).values(created_at=then, updated_at=then))
     leased = sa.update(OPERATIONS).where(OPERATIONS.c.lease_until.is_not(None))
     site.write("cell1", leased.values(lease_until=then))

@@ -50,7 +50,7 @@ from roost.hardware.requirements import check_rescue_image
 from roost.objects import ImageMeta, Instance, InstanceFault, Migration, OperationParams
 from roost.objects.migration import FAILED, FINISHED
 from roost.operations import kinds
-from roost.operations.kinds import Kind
+from roost.operations.steps import Kind
 from roost.operations.transitions import RESETS
 from roost.states import RESIZED
 

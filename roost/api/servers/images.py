@@ -30,7 +30,8 @@ from roost.image.driver import (
     RAMDISK_ID,
 )
 from roost.objects import ImageMeta, Instance, OperationParams
-from roost.operations.kinds import CREATE_BACKUP, CREATE_IMAGE, Kind
+from roost.operations.kinds import CREATE_BACKUP, CREATE_IMAGE
+from roost.operations.steps import Kind
 
 _MISSING: Final = "Image {} could not be found."
 

@@ -21,7 +21,8 @@ from roost.db.cell import instances
 from roost.db.cell import operations as rows
 from roost.db.engine import Session
 from roost.objects import Instance, OperationParams, Vif
-from roost.operations.kinds import ATTACH_INTERFACE, DETACH_INTERFACE, Kind
+from roost.operations.kinds import ATTACH_INTERFACE, DETACH_INTERFACE
+from roost.operations.steps import Kind
 
 _ROOT = "os_compute_api:os-attach-interfaces"
 

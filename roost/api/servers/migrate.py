@@ -19,7 +19,8 @@ from roost.db.cell import migrations
 from roost.db.engine import Session
 from roost.objects import Migration
 from roost.objects.migration import CONFIRMING, FINISHED, REVERTING
-from roost.operations.kinds import CONFIRM_RESIZE, MIGRATE, REVERT_RESIZE, Kind
+from roost.operations.kinds import CONFIRM_RESIZE, MIGRATE, REVERT_RESIZE
+from roost.operations.steps import Kind
 
 HOST_SINCE: Final = 56  # since 2.56 a host may be named
 _NAMED_HOST: Final = Rule(

@@ -34,7 +34,8 @@ from roost.objects import (
     Selection,
 )
 from roost.objects.migration import MIGRATING
-from roost.operations.kinds import RESIZE, Kind
+from roost.operations.kinds import RESIZE
+from roost.operations.steps import Kind
 
 _TYPES: Final[Mapping[bool, str]] = {True: "resize", False: "migration"}
 

@@ -32,8 +32,7 @@ from roost.objects import (
     Service,
 )
 from roost.operations import kinds
-from roost.operations.kinds import Kind
-from roost.operations.steps import DESTINATION, SOURCE
+from roost.operations.steps import DESTINATION, SOURCE, Kind
 from roost.servicegroup.driver import ServiceGroup
 
 LOG = logging.getLogger(__name__)
@@ -230,7 +229,7 @@ def wait_for_end(call: Call, server_ref: ServerRef, operation: Operation) -> Non
         said = [one.details for one in events if one.details and one.host == operation.host]
         error = exception.of_code(ended.code, [str(ended.message), *said][-1])
         if not call.allows(policies.SHOW_HOST):
-            error = exception.without_host(error, operation.host)
+            error = exception.without_host(error, operation.worker)
         raise error
 
 

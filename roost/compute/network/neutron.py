@@ -165,16 +165,16 @@ class NeutronDriver:
             self._vifs.restore()
 
     def _go_on(self, context: RequestContext, instance: Instance, info: NetworkInfo) -> None:
-        self._conductor.instance_update(
+        self._conductor.write_interfaces(
             context,
             instance_uuid=instance.uuid,
-            changes={"task_state": states.SPAWNING, "network_info": info},
+            network_info=info,
             expected={
                 "host": self._host,
                 "attempt": instance.attempt,
                 "task_state": [states.NETWORKING, states.SPAWNING],
             },
-            events=[],
+            spawns=True,
         )
 
     def await_plugged(
@@ -289,12 +289,8 @@ class NeutronDriver:
     def _write(
         self, context: RequestContext, uuid: str, info: NetworkInfo, expected: dict[str, Any]
     ) -> None:
-        self._conductor.instance_update(
-            context,
-            instance_uuid=uuid,
-            changes={"network_info": info},
-            expected=expected,
-            events=[],
+        self._conductor.write_interfaces(
+            context, instance_uuid=uuid, network_info=info, expected=expected
         )
 
     def _location(self, instance: Instance) -> dict[str, str]:

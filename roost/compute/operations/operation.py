@@ -18,8 +18,7 @@ from roost.compute.leases import Lease, LostLease
 from roost.compute.virt.driver import Kernel, WatchesSteps
 from roost.context import RequestContext
 from roost.objects import ImageMeta, Instance, Migration, NetworkInfo, Operation, OperationParams
-from roost.operations.kinds import Kind
-from roost.operations.steps import OperationStep
+from roost.operations.steps import Kind, OperationStep
 
 LOG = logging.getLogger(__name__)
 
@@ -79,7 +78,7 @@ class HostOperation:
         """The operation without what is only in its row, for messages."""
         row = self.row
         names = {"uuid": row.uuid, "instance_uuid": row.instance_uuid, "kind": row.kind}
-        return Operation.of(**names, host=self.host.name, step=row.step)
+        return Operation.of(**names, host=self.host.name, step=row.step, attempt=row.attempt)
 
     @property
     def instance(self) -> Instance:

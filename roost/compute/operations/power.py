@@ -16,6 +16,7 @@ from roost.compute.virt.driver import (
     SuspendsGuests,
 )
 from roost.operations import kinds
+from roost.operations.steps import Kind
 
 
 @step
@@ -118,7 +119,7 @@ def trigger_crash_dump(operation: HostOperation) -> None:
     virt.inject_nmi(operation.uuid)
 
 
-WORK: Final[Mapping[kinds.Kind, Do]] = {
+WORK: Final[Mapping[Kind, Do]] = {
     kinds.STOP: power_off,
     kinds.START: power_on,
     kinds.REBOOT: reboot,

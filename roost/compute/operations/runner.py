@@ -20,7 +20,7 @@ from roost.compute.virt.driver import VirtDriver
 from roost.context import RequestContext
 from roost.objects import Operation
 from roost.operations.advance import Outcome
-from roost.operations.kinds import DEVICE
+from roost.operations.steps import DEVICE
 
 LOG = logging.getLogger(__name__)
 _WORK: Final = {**power.WORK, **rebuild.WORK, **snapshot.WORK, **interfaces.WORK, **delete.WORK}

@@ -5,18 +5,15 @@ from typing import Any
 
 from roost import exception
 from roost.callers import Level
-from roost.conductor.cell.builds import BuildProgress
 from roost.conductor.cell.guest_reports import GuestReports
 from roost.conductor.cell.interfaces import Interfaces
 from roost.conductor.cell.liveness import COMPUTE
 from roost.conductor.cell.operations.outcomes import OperationOutcomes
 from roost.conductor.cell.operations.reports import ObservedGuest, StepReport
 from roost.conductor.cell.report_parts import ReportParts
-from roost.conductor.cell.reschedule import FailedAttempt, Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.context import RequestContext
 from roost.db.cell import identity, instances, migrations, services
-from roost.db.cell.leases import HeldLease
 from roost.db.engine import Database, retried
 from roost.objects import (
     HostFinding,
@@ -27,7 +24,6 @@ from roost.objects import (
     NetworkRequest,
     Operation,
     RoostObject,
-    Selection,
     Vif,
 )
 from roost.operations.advance import Outcome
@@ -44,8 +40,6 @@ class CellConductorManager:
         self,
         database: Database,
         *,
-        progress: BuildProgress,
-        rescheduling: Rescheduling,
         outcomes: OperationOutcomes,
         guests: GuestReports,
         interfaces: Interfaces,
@@ -54,8 +48,6 @@ class CellConductorManager:
         lease_seconds: float,
     ) -> None:
         self._database = database
-        self._progress = progress
-        self._rescheduling = rescheduling
         self._outcomes = outcomes
         self._guests = guests
         self._interfaces = interfaces
@@ -107,26 +99,15 @@ class CellConductorManager:
             "read_parts": self._report_parts.read,
         }
 
-    def begin_build(
-        self,
-        context: RequestContext,
-        *,
-        instance_uuid: str,
-        host: str,
-        attempt: int,
-        selection: Selection | None = None,
-    ) -> bool:
-        return self._progress.begin_build(instance_uuid, host, attempt, selection=selection)
-
     def allocate_networks(
         self, context: RequestContext, *, instance_uuid: str, host: str, attempt: int
     ) -> NetworkInfo:
         with self._filterings.changing(context, instance_uuid, host=host):
-            return self._progress.allocate_networks(instance_uuid, host, attempt)
+            return self._interfaces.allocate(instance_uuid, host, attempt)
 
     def free_networks(self, context: RequestContext, *, instance_uuid: str, host: str) -> None:
         with self._filterings.changing(context, instance_uuid):
-            self._progress.free_networks(instance_uuid, host)
+            self._interfaces.free(instance_uuid, host)
 
     def attach_port(
         self,
@@ -146,67 +127,33 @@ class CellConductorManager:
         with self._filterings.changing(context, instance_uuid):
             self._interfaces.detach(instance_uuid, host, port_id)
 
+    def write_interfaces(
+        self,
+        context: RequestContext,
+        *,
+        instance_uuid: str,
+        network_info: NetworkInfo,
+        expected: dict[str, Any],
+        spawns: bool = False,
+    ) -> None:
+        self._interfaces.write(instance_uuid, network_info, expected=expected, spawns=spawns)
+
     def describe_filtering(
         self, context: RequestContext, *, host: str, network_ids: list[str]
     ) -> dict[str, Any]:
         return self._filterings.describe(host, network_ids)
-
-    def instance_update(
-        self,
-        context: RequestContext,
-        *,
-        instance_uuid: str,
-        changes: dict[str, Any],
-        expected: dict[str, Any],
-        events: list[InstanceActionEvent],
-    ) -> None:
-        if self._progress.update(instance_uuid, changes, expected, events):
-            self._outcomes.notifications.built(context, instance_uuid)
-
-    def build_instances(
-        self,
-        context: RequestContext,
-        *,
-        instance_uuid: str,
-        host: str,
-        attempt: int,
-        reason: str,
-        events: list[InstanceActionEvent],
-        user_reason: str | None = None,
-    ) -> None:
-        failure = FailedAttempt(
-            instance_uuid, host, attempt, reason, events, user_reason=user_reason
-        )
-        self._rescheduling.build_elsewhere(context, failure)
-
-    def abandon_build(
-        self,
-        context: RequestContext,
-        *,
-        instance_uuid: str,
-        host: str,
-        attempt: int,
-        reason: str,
-        events: list[InstanceActionEvent],
-    ) -> None:
-        failure = FailedAttempt(instance_uuid, host, attempt, reason, events)
-        self._rescheduling.abandon(context, failure)
 
     def renew_leases(
         self,
         context: RequestContext,
         *,
         host: str,
-        builds: list[list[Any]],
         operations: list[str],
         nothing_else: bool = False,
     ) -> dict[str, Any]:
-        held = [HeldLease(uuid, attempt, tuple(names)) for uuid, attempt, names in builds]
-        lost, lost_operations = self._progress.renew_leases(
-            host, held, operations, seconds=self._lease_seconds, nothing_else=nothing_else
-        )
-        answer = {"lost": lost, "lost_operations": lost_operations}
-        return {"seconds": self._lease_seconds, **answer}
+        seconds = self._lease_seconds
+        lost = self._outcomes.renew(host, operations, seconds=seconds, nothing_else=nothing_else)
+        return {"seconds": seconds, "lost": lost}
 
     def list_instances(
         self, context: RequestContext, *, host: str, instance_uuids: list[str] | None = None
@@ -246,9 +193,13 @@ class CellConductorManager:
         handover: str | None = None,
         network_info: NetworkInfo | None = None,
         code: str | None = None,
+        details: str | None = None,
+        config_drive: bool = False,
     ) -> None:
-        found = ObservedGuest(operation.host, power_state, vm_state, events, reason)
-        report = StepReport(found, _outcome(outcome), handover, network_info, code)
+        found = ObservedGuest(operation.worker, power_state, vm_state, events, reason)
+        report = StepReport(
+            found, _outcome(outcome), handover, network_info, code, details, config_drive
+        )
         self._outcomes.end(context, operation, report)
 
     def report_power(

@@ -22,8 +22,8 @@ from roost.clock import boot_clock
 from roost.conductor.failures import PlacementFailure
 from roost.context import RequestContext
 from roost.db.api import build_requests, instance_mappings
-from roost.db.cell import actions, builds, faults, instances
-from roost.db.cell.actions import CREATE
+from roost.db.cell import actions, faults, instances, operations
+from roost.db.cell.operations import named
 from roost.db.engine import Database, Session, retried
 from roost.db.types import utcnow
 from roost.flow import Flow, Step
@@ -32,9 +32,12 @@ from roost.objects import (
     Instance,
     InstanceAction,
     InstanceActionEvent,
+    Operation,
+    OperationParams,
     RequestSpec,
     Selection,
 )
+from roost.operations.kinds import BUILD
 from roost.scheduler.client import SchedulerClient
 
 LOG = logging.getLogger(__name__)
@@ -154,6 +157,21 @@ class PlacedInstance(BootTask):
         instance.availability_zone = self.chosen.availability_zone
         return instance
 
+    @property
+    def build(self) -> Operation:
+        """The operation, with the uuid of the instance: whoever takes it up means the same one."""
+        params = OperationParams.of(
+            spec=self.work.spec, selection=self.chosen, alternates=list(self.selections[1:])
+        )
+        return Operation.of(
+            uuid=self.uuid,
+            instance_uuid=self.uuid,
+            kind=BUILD.name,
+            host=self.host,
+            step=BUILD.steps[0].name,
+            params=params,
+        )
+
 
 @dataclasses.dataclass
 class Cell0Record(BootTask):
@@ -223,25 +241,18 @@ def release_claim(task: PlacedInstance) -> None:
 
 def create_in_cell(task: PlacedInstance) -> None:
     """Create the instance, its build and its history so far, in one transaction."""
-    build = builds.BuildRow(
-        instance_uuid=task.uuid,
-        attempt=1,
-        host=task.host,
-        spec=task.work.spec,
-        selection=task.chosen,
-        alternates=task.selections[1:],
-        tried=[],
-    )
-    _create(task, build, begun=utcnow())
+    _create(task, task.build, begun=utcnow())
 
 
 @retried
-def _create(task: PlacedInstance, build: builds.BuildRow, *, begun: datetime.datetime) -> None:
+def _create(task: PlacedInstance, build: Operation, *, begun: datetime.datetime) -> None:
+    request = task.build_request
     with task.cell.database.begin() as session:
         if instances.create(session, task.instance):  # else an earlier try has created it
-            builds.create(session, build)
+            operations.start_build(session, build, request_id=request.request_id)
             created = task.work.event("super-conductor.create_in_cell", begun)
-            actions.start(session, _create_action(task.build_request, [*task.events, created]))
+            action = _create_action(request, [*task.events, created])
+            actions.start(session, action, operation_uuid=build.uuid)
         task.created = True  # from here on it may be committed, even if the commit seems to fail
 
 
@@ -275,6 +286,7 @@ def hand_to_compute(task: PlacedInstance) -> None:
     try:
         task.cell.compute.on(task.host).build_and_run_instance(
             task.work.context,
+            operation=named(task.build),
             instance=task.instance,
             request_spec=task.work.spec,
             selection=task.chosen,
@@ -302,9 +314,9 @@ def record_in_cell0(task: Cell0Record) -> None:
     with task.cell.database.begin() as session:
         if instances.create(session, build_request.instance):
             faults.add(session, task.why.fault(task.uuid, host=None))
-            actions.start(session, _create_action(build_request, task.events))
-            message = task.why.message
-            actions.add_events(session, task.uuid, CREATE, [], finish=True, message=message)
+            failed = _create_action(build_request, task.events)
+            failed.finish_time, failed.message = utcnow(), task.why.message
+            actions.start(session, failed)
         task.created = True
     LOG.warning("[instance: %s] build failed for good: %s", task.uuid, task.why.line)
 

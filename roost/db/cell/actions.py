@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from roost import exception
-from roost.db import clock, newest, prepared
+from roost.db import newest, prepared
 from roost.db.cell import models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
@@ -74,28 +74,6 @@ def start(session: Session, action: InstanceAction, *, operation_uuid: str | Non
     return True
 
 
-def add_events(
-    session: Session,
-    instance_uuid: str,
-    action: str,
-    events: Sequence[InstanceActionEvent],
-    *,
-    finish: bool = False,
-    message: str | None = None,
-) -> None:
-    """Add events to the latest action of this name of an instance, and finish it if ``finish``.
-
-    :param action: that of a build; operations have :func:`add_to_operation`
-    :param message: the message of a failed action
-    """
-    if events or finish:
-        named = (_actions.c.instance_uuid == instance_uuid, _actions.c.action == action)
-        query = sa.select(_actions.c.id).where(*named).order_by(_actions.c.id.desc()).limit(1)
-        action_id = session.execute(query).scalar_one_or_none()
-        if action_id is not None:
-            _add(session, "id", action_id, events, finish=finish, message=message)
-
-
 def add_to_operation(
     session: Session,
     operation_uuid: str,
@@ -134,28 +112,6 @@ def _add(
     prepared.update(session, _actions, {column: of}, changes)
 
 
-def end(
-    session: Session,
-    action: InstanceAction,
-    events: Sequence[InstanceActionEvent],
-    *,
-    message: str | None,
-) -> None:
-    """Add the last events to this action, and finish it, unless it is finished already.
-
-    :param message: the message of a failed action
-    """
-    now = clock.now(session)
-    action_id = _id_of(session, action)
-    done = session.execute(
-        sa.update(_actions)
-        .where(_actions.c.id == action_id, _actions.c.finish_time.is_(None))
-        .values(updated_at=now, finish_time=now, message=message)
-    )
-    if done.rowcount == 1:
-        _insert_events(session, action_id, events)
-
-
 def records(session: Session, operation_uuid: str) -> bool:
     """Return whether there is an action of this operation, under way or over."""
     query = sa.select(_actions.c.id).where(_actions.c.operation_uuid == operation_uuid)
@@ -184,16 +140,6 @@ def events_of(session: Session, operation_uuid: str) -> list[InstanceActionEvent
         )
     )
     return [_event(row) for row in rows]
-
-
-def request_of(
-    instance_uuid: sa.ColumnElement[str], action: sa.ColumnElement[str]
-) -> sa.ScalarSelect[str]:
-    """Return the column of the request id of an instance's latest action of a name."""
-    query = sa.select(_actions.c.request_id).where(
-        _actions.c.instance_uuid == instance_uuid, _actions.c.action == action
-    )
-    return query.order_by(_actions.c.id.desc()).limit(1).scalar_subquery()
 
 
 def list_actions(session: Session, instance_uuid: str) -> list[InstanceAction]:

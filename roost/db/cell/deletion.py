@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from roost import states
-from roost.db.cell import actions, builds, instances, migrations, operations, ports
+from roost.db.cell import actions, instances, migrations, operations, ports
 from roost.db.engine import Session
-from roost.objects import Instance, InstanceAction, InstanceActionEvent, Operation
+from roost.objects import InstanceAction, InstanceActionEvent, Operation
 from roost.objects.migration import CONFIRMED, FAILED
 from roost.operations.kinds import DELETE, KINDS
 
@@ -28,14 +28,12 @@ def begin(session: Session, record: InstanceAction, *, uuid: str) -> list[Operat
         record.finish_time = record.start_time
         actions.start(session, record)
         _delete(session, instance.uuid)
-        _end_build(session, instance)
         return []
     if instance.task_state == states.DELETING:
         under_way = operations.find(session, instance.uuid)
         if under_way is not None:
             return [under_way]
     operation = operations.start(session, DELETE, record, uuid=uuid, instance=instance)
-    _end_build(session, instance)
     waits = instance.vm_state == states.RESIZED
     moves = instance.task_state in _MOVING
     left = None
@@ -45,15 +43,7 @@ def begin(session: Session, record: InstanceAction, *, uuid: str) -> list[Operat
         left = migrations.end(session, instance.uuid, status=status, stays_on=instance.host)
     if left is None:
         return [operation]
-    named = {name: getattr(operation, name) for name in operations.NAMES}
-    return [operation, Operation.of(**named | {"host": left})]
-
-
-def _end_build(session: Session, instance: Instance) -> None:
-    if instance.vm_state == states.BUILDING:
-        builds.end(session, instance.uuid)
-        why = f"It was ended by another action: {DELETE.action}."
-        actions.add_events(session, instance.uuid, actions.CREATE, [], finish=True, message=why)
+    return [operation, operations.named(operation, host=left)]
 
 
 def finish(

@@ -2,7 +2,6 @@
 
 import collections
 import datetime
-import functools
 import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -21,7 +20,6 @@ from roost.operations.transitions import TRANSITIONS, Transitions
 _instances = models.instances
 _OWNED = (
     models.instance_faults,
-    models.builds,
     models.operations,
     models.migrations,
     models.ports,
@@ -89,6 +87,12 @@ def network_info(session: Session, uuid: str) -> NetworkInfo | None:
     return found
 
 
+def has_networks(session: Session, uuid: str) -> bool:
+    """Return whether an instance is to have interfaces."""
+    row = sa.select(_instances.c.networks).where(_instances.c.uuid == uuid)
+    return bool(json.loads(session.scalar(row) or "[]"))
+
+
 def find(session: Session, uuid: str, *, deleted: bool = False) -> Instance | None:
     row = session.execute(_ANY if deleted else _LIVE, {"uuid": uuid}).one_or_none()
     return None if row is None else row_to_instance(row)
@@ -103,7 +107,7 @@ def update(
     at: datetime.datetime | None = None,
     moves: Transitions = TRANSITIONS,
 ) -> bool:
-    """Change an instance, if it is as expected. A new task ends the lease of the old one.
+    """Change an instance, if it is as expected.
 
     A rebuild raises ``attempt``. ``launched_at`` stays the time of the first launch. The password
     that a guest has posted is deleted before the next guest is created.
@@ -122,7 +126,6 @@ def update(
     """
     where = {"uuid": uuid, "deleted_at": None, **expected}
     values = {
-        **_lease(changes),
         **_put_away(changes),
         **_attempt(changes),
         **_stored(changes),
@@ -154,7 +157,6 @@ def mark_deleted(session: Session, uuid: str) -> bool:
         .values(
             vm_state=states.DELETED,
             task_state=None,
-            lease_until=None,
             power_state=states.NOSTATE,
             deleted_at=now,
             updated_at=now,
@@ -277,21 +279,6 @@ def _allowed(after: Mapping[str, Any], moves: Transitions) -> sa.ColumnElement[b
         for vm_state, found in tasks.items()
     ]
     return sa.literal_column(f"({' OR '.join(allowed) or '1 = 0'})")
-
-
-def _lease(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the change that ends the lease when the task changes.
-
-    It comes before all others, because MariaDB and MySQL evaluate assignments one after another.
-    """
-    return {"lease_until": _lease_of(changes["task_state"])} if "task_state" in changes else {}
-
-
-@functools.cache
-def _lease_of(task: str | None) -> sa.ColumnElement[Any]:
-    before = _instances.c.task_state
-    same = before.is_(None) if task is None else before == task
-    return sa.case((same, _instances.c.lease_until), else_=None)
 
 
 def _attempt(changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -54,7 +54,6 @@ instances = sa.Table(
     sa.Column("attempt", sa.Integer, nullable=False, default=0),
     sa.Column("vm_state", sa.String(32), nullable=False),
     sa.Column("task_state", sa.String(32)),
-    sa.Column("lease_until", UtcDateTime),  # the lease on its build or delete, if there is one
     sa.Column("power_state", sa.Integer, nullable=False, default=0),
     sa.Column("locked", sa.Boolean, nullable=False, default=False, server_default="0"),
     sa.Column("locked_by", sa.String(16)),
@@ -70,7 +69,6 @@ instances = sa.Table(
     sa.Index("instances_by_age", "deleted_at", "created_at", "uuid"),
     sa.Index("instances_by_host", "host", "deleted_at"),
     sa.Index("instances_by_change", "updated_at"),
-    sa.Index("instances_by_lease", "task_state", "lease_until"),
     sa.Index("instances_put_away", "soft_deleted_at"),
 )
 
@@ -103,19 +101,6 @@ instance_addresses = sa.Table(
     sa.Index("instance_addresses_by_ip", "ip"),
 )
 
-# A build under way: the data that a reschedule needs. The row is deleted when the build ends.
-builds = sa.Table(
-    "builds",
-    metadata,
-    sa.Column("instance_uuid", Uuid, primary_key=True),
-    sa.Column("attempt", sa.Integer, nullable=False),
-    sa.Column("host", sa.String(255), nullable=False, index=True),
-    sa.Column("spec", LongText, nullable=False),
-    sa.Column("selection", LongText),  # the one that the host received
-    sa.Column("alternates", LongText, nullable=False),
-    sa.Column("tried", LongText, nullable=False),
-)
-
 # An operation under way on an instance. The row is deleted when the operation ends; its action in
 # the history has its uuid. ``tries``: how often its step was sent to the host again. Of a move: the
 # request for its destination, JSON of what that has prepared, and why the move is
@@ -127,8 +112,9 @@ operations = sa.Table(
     sa.Column("instance_uuid", Uuid, nullable=False),
     sa.Column("kind", sa.String(32), nullable=False),
     sa.Column("lock", sa.String(64), nullable=False),
-    sa.Column("host", sa.String(255), nullable=False, index=True),
+    sa.Column("host", sa.String(255), index=True),  # None: a conductor does the step
     sa.Column("step", sa.String(32), nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
     sa.Column("params", LongText),
     sa.Column("handover", LongText),
     sa.Column("reason", sa.Text),

@@ -30,8 +30,8 @@ from roost.objects import (
     OperationParams,
     RequestSpec,
 )
-from roost.operations.kinds import DESTROYING, DEVICE, KINDS, SERVER, SHARED, Kind
-from roost.operations.steps import SOURCE, OperationStep
+from roost.operations.kinds import DESTROYING, KINDS, SHARED
+from roost.operations.steps import DEVICE, SERVER, SOURCE, Kind, OperationStep
 
 _table = models.operations
 _c = _table.c
@@ -41,10 +41,15 @@ NAMES: Final = (
     "kind",
     "host",
     "step",
+    "attempt",
 )  # what messages say of an operation
 _COLUMNS: Final = tuple(_c[name] for name in Operation.fields if name in _c)
 # The row of an operation as a message names it; the parameters are ``_named``.
-_IS: Final = tuple(_c[name] == sa.bindparam(f"is_{name}") for name in NAMES)
+_HOST: Final = sa.bindparam("is_host", type_=_c.host.type)
+_IS: Final = (
+    *(_c[name] == sa.bindparam(f"is_{name}") for name in NAMES if name != "host"),
+    _c.host.is_not_distinct_from(_HOST),
+)
 _UNTIL: Final = sa.bindparam("until", type_=UtcDateTime())
 _SOONER: Final = sa.or_(_c.lease_until.is_(None), _c.lease_until < _UNTIL)
 _TAKE_UP: Final = (
@@ -83,6 +88,7 @@ def _insert(*in_the_way: sa.ColumnElement[bool]) -> sa.Insert:
 
 _INSERT_ALONE: Final = _insert(_MINE)
 _INSERT_BESIDE: Final = _insert(_MINE, _SAME_LOCK)
+SAME_TRIES: Final = _c.tries  # of a build: over all hosts
 _AT_ONCE: Final = 500  # rows that one sweep takes
 _QUEUED: Final = "queued"  # status of an image without data, as in roost/image/driver.py
 # Kinds that may begin while another operation is under way, which ends then.
@@ -99,8 +105,9 @@ class OverdueOperation(NamedTuple):
     project_id: str
     request_id: str
     kind: str
-    host: str
+    host: str | None
     step: str
+    attempt: int
     tries: int
     lease_until: datetime.datetime
 
@@ -147,6 +154,7 @@ def start(
         "kind": kind.name,
         "host": instance.host if migration is None else migration.host_at(step.at),
         "step": step.name,
+        "attempt": 1,
         "request_id": record.request_id,
     }
     if is_new:
@@ -157,6 +165,13 @@ def start(
         _insert_free(session, row | {"lock": lock, "params": wire.dump(params)}, instance)
     named = {name: row[name] for name in NAMES}
     return Operation.of(**named, params=params, instance=instance)
+
+
+def start_build(session: Session, build: Operation, *, request_id: str) -> None:
+    """Write the operation of a build, with its instance, which is new."""
+    row = {name: getattr(build, name) for name in NAMES} | {"request_id": request_id, "tries": 0}
+    row |= {"lock": SERVER, "params": wire.dump(build.params), "created_at": database_now()}
+    session.execute(sa.insert(_table).values(row))
 
 
 def _insert_free(session: Session, row: Mapping[str, Any], instance: Instance) -> None:
@@ -212,15 +227,28 @@ def find_blocking(session: Session, instance_uuid: str, lock: str) -> Operation 
     return min(found, key=lambda one: not KINDS[one.kind].tasks, default=None)
 
 
-def get(session: Session, operation: Operation) -> Operation | None:
-    """Return an operation with all that its row has; None: it is over, or another host's."""
-    row = session.execute(_GET, _named(operation)).one_or_none()
+def get(
+    session: Session, operation: Operation, *, expected: Mapping[str, Any] | None = None
+) -> Operation | None:
+    """Return an operation with all that its row has; None: it is over, or another host's.
+
+    :param expected: column -> the value that it must have, too
+    """
+    same = [_c[name] == value for name, value in (expected or {}).items()]
+    query = _GET.where(*same) if same else _GET
+    row = session.execute(query, _named(operation)).one_or_none()
     return None if row is None else _operation(row)
 
 
 def _operation(row: sa.Row[Any]) -> Operation:
     values = dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
     return Operation.of(**values | {"params": wire.load(values["params"])})
+
+
+def find_build(session: Session, instance_uuid: str) -> Operation | None:
+    """Return the build that is under way of an instance."""
+    found = find(session, instance_uuid)
+    return found if found is not None and KINDS[found.kind].builds else None
 
 
 def find_move(session: Session, instance_uuid: str) -> Operation | None:
@@ -254,6 +282,11 @@ def check(session: Session, operation: Operation) -> int:
 def is_under_way(session: Session, operation: Operation) -> bool:
     """Return whether an operation is under way on its host, and in its step."""
     return session.execute(_CHECK, _named(operation)).first() is not None
+
+
+def named(row: OverdueOperation | Operation, **changes: Any) -> Operation:
+    """Return an operation as messages name it."""
+    return Operation.of(**{name: getattr(row, name) for name in NAMES} | changes)
 
 
 def _named(operation: Operation) -> dict[str, Any]:
@@ -299,22 +332,24 @@ def go_on(
     step: OperationStep,
     events: Sequence[InstanceActionEvent],
     *,
-    host: str,
+    host: str | None,
     until: datetime.datetime,
+    expected: Mapping[str, Any] | None = None,
     **values: Any,
 ) -> None:
     """Write the next step into the row of an operation. The instance's row is changed before.
 
     :param operation: as it was, and as its row has to be
-    :param host: does the step
+    :param host: does the step; None: a conductor
     :param until: when it must have begun it
-    :param values: other columns to change; ``spec``: the request for another destination
+    :param expected: further columns of its row
+    :param values: other columns to change
     :raises roost.exception.Conflict: when it is over, or in another step
     """
     begun = {"host": host, "step": step.name, "tries": 0, "lease_until": until}
-    if "spec" in values:
-        values["params"] = wire.dump(OperationParams.of(spec=values.pop("spec")))
-    is_it = {name: getattr(operation, name) for name in NAMES}
+    if "params" in values:
+        values["params"] = wire.dump(values["params"])
+    is_it = {name: getattr(operation, name) for name in NAMES} | {**(expected or {})}
     if prepared.update(session, _table, is_it, begun | values) == 0:
         raise _is_over(operation.uuid)
     actions.add_to_operation(session, operation.uuid, events)

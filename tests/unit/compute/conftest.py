@@ -32,6 +32,7 @@ from tests.builders import a_context, a_flavor, a_spec, a_uuid, an_instance
 from tests.fakes.cell_conductor import FakeCellConductor
 from tests.fakes.reporter import FakeReporter
 from tests.fakes.service_groups import FakeGroup
+from tests.operation_rows import a_build
 
 RESOURCES = HostResources(
     node="h1",
@@ -166,7 +167,11 @@ def boot():
 
     def boot(manager, instance, **values):
         manager.build_and_run_instance(
-            a_context(), instance=instance, request_spec=a_spec(), **values
+            a_context(),
+            operation=a_build(instance),
+            instance=instance,
+            request_spec=a_spec(),
+            **values,
         )
 
     return boot
@@ -200,7 +205,7 @@ def do_step(rig, monkeypatch):
         ends = []
         monkeypatch.setattr(rig.conductor, "begin_operation", lambda *_, **__: found)
         monkeypatch.setattr(rig.conductor, "end_operation", lambda *_, **end: ends.append(end))
-        lease = Lease(rig.leases, server.uuid, kind.tasks, operation_uuid=found.uuid)
+        lease = Lease(rig.leases, server.uuid, found.uuid)
         runner.run(
             HostOperation(
                 host=rig.host,

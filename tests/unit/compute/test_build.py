@@ -10,10 +10,11 @@ from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.interface import endpoint
 from tests.builders import a_context, a_flavor
 from tests.fakes.cell_conductor import FakeCellConductor
+from tests.operation_rows import a_build
 
 
 def carry(rig, instance):
-    build = Build(rig.host, a_context(), instance)
+    build = Build(rig.host, a_context(), a_build(instance), instance)
     carry_out(build, build_flow())
     return build
 
@@ -120,12 +121,10 @@ def test_what_no_host_of_the_cell_could_cure_is_final(rig, error):
     rig.assert_clean_slate()
 
 
-@pytest.mark.parametrize("method", ["allocate_networks", "instance_update"])
+@pytest.mark.parametrize("method", ["allocate_networks", "end_operation"])
 def test_an_instance_deleted_under_way_is_undone_in_silence(rig, method):
     instance = rig.instance()
     rig.conductor.fail(method, exception.Conflict("deleting"))
-    if method == "instance_update":
-        rig.conductor.fail(method, exception.Conflict("not active either"))
     carry(rig, instance)
     rig.assert_clean_slate()
     assert rig.conductor.rescheduled == rig.conductor.abandoned == []
@@ -133,7 +132,7 @@ def test_an_instance_deleted_under_way_is_undone_in_silence(rig, method):
 
 def test_an_instance_gone_under_way_is_undone_in_silence(rig):
     instance = rig.instance()
-    rig.conductor.fail("instance_update", exception.NotFound("gone"))
+    rig.conductor.fail("end_operation", exception.NotFound("gone"))
     carry(rig, instance)
     rig.assert_clean_slate()
     assert rig.conductor.rescheduled == []
@@ -143,7 +142,7 @@ def test_an_instance_gone_under_way_is_undone_in_silence(rig):
 @pytest.mark.parametrize("error", [exception.Timeout("no answer"), ValueError("an accident")])
 def test_an_announcement_without_an_answer_is_sent_again(rig, error, applied):
     instance = rig.instance()
-    rig.conductor.fail("instance_update", error, applied=applied)
+    rig.conductor.fail("end_operation", error, applied=applied)
     carry(rig, instance)
     assert instance.vm_state == states.ACTIVE
     assert rig.virt.list_guests() == [instance.uuid]
@@ -152,7 +151,7 @@ def test_an_announcement_without_an_answer_is_sent_again(rig, error, applied):
 
 def test_a_guest_that_may_be_active_is_never_destroyed(rig):
     instance = rig.instance()
-    rig.conductor.fail("instance_update", *[exception.Timeout("no answer")] * 1000)
+    rig.conductor.fail("end_operation", *[exception.Timeout("no answer")] * 1000)
     carry(rig, instance)
     assert rig.virt.list_guests() == [instance.uuid]
     assert rig.tracker.claims.keys() == {instance.uuid}
@@ -160,7 +159,7 @@ def test_a_guest_that_may_be_active_is_never_destroyed(rig):
 
 
 @pytest.mark.parametrize("applied", [False, True])
-@pytest.mark.parametrize("method", ["begin_build", "allocate_networks"])
+@pytest.mark.parametrize("method", ["begin_operation", "allocate_networks"])
 def test_a_question_that_a_conductor_died_over_is_asked_again(rig, method, applied):
     instance = rig.instance()
     rig.conductor.fail(method, exception.Timeout("no answer"), applied=applied)
@@ -171,7 +170,7 @@ def test_a_question_that_a_conductor_died_over_is_asked_again(rig, method, appli
 
 def test_a_conductor_that_does_not_begin_for_long_is_asked_to_go_elsewhere(rig):
     instance = rig.instance()
-    rig.conductor.fail("begin_build", *[exception.Timeout("no answer")] * 1000)
+    rig.conductor.fail("begin_operation", *[exception.Timeout("no answer")] * 1000)
     carry(rig, instance)
     assert rig.conductor.rescheduled == [(instance.uuid, "h1", 1, "no answer")]
 
@@ -179,14 +178,14 @@ def test_a_conductor_that_does_not_begin_for_long_is_asked_to_go_elsewhere(rig):
 def test_a_failed_build_is_given_back_when_the_bus_is_there_again(rig):
     instance = rig.instance()
     rig.trouble({"step": "spawn", "kind": "final"})
-    rig.conductor.fail("abandon_build", *[exception.Unavailable("no bus")] * 3)
+    rig.conductor.fail("end_operation", *[exception.Unavailable("no bus")] * 3)
     carry(rig, instance)
     assert len(rig.conductor.abandoned) == 1
 
 
 def test_a_failed_build_that_cannot_be_given_back_is_logged(rig, caplog):
     rig.trouble({"step": "spawn", "kind": "final"})
-    rig.conductor.fail("abandon_build", *[exception.Unavailable("no bus")] * 1000)
+    rig.conductor.fail("end_operation", *[exception.Unavailable("no bus")] * 1000)
     carry(rig, rig.instance())
     assert "could not be handed back: no bus" in caplog.text
     rig.assert_clean_slate()
@@ -201,7 +200,7 @@ def test_a_failed_build_that_cannot_be_given_back_is_logged(rig, caplog):
 )
 def test_users_are_not_told_of_addresses_and_tracebacks(rig, error):
     instance = rig.instance()
-    rig.conductor.fail("begin_build", *[error] * 1000)
+    rig.conductor.fail("begin_operation", *[error] * 1000)
     carry(rig, instance)
     ((_uuid, _host, _attempt, why),) = rig.conductor.rescheduled
     assert "10.0.0.5" not in why

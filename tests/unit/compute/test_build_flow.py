@@ -5,6 +5,7 @@ import pytest
 from roost import exception, states
 from roost.compute.build import Build, build_flow, carry_out
 from tests.builders import a_context
+from tests.operation_rows import a_build
 
 STEPS = [step.name for step in build_flow().steps]
 UNDOS = [step.undo.__name__ for step in build_flow().steps if step.undo]
@@ -40,7 +41,7 @@ class Twice:
 
 
 def carry(rig, instance, run):
-    carry_out(Build(rig.host, a_context(), instance), build_flow(run))
+    carry_out(Build(rig.host, a_context(), a_build(instance), instance), build_flow(run))
 
 
 @pytest.mark.parametrize("step", STEPS)

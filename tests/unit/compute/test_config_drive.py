@@ -14,6 +14,7 @@ from roost.compute.config_drive import ConfigDrives
 from roost.guestdata import About, Operator
 from roost.objects import GuestConfig, InjectedFile, NetworkInfo
 from tests.builders import a_context, a_uuid, an_image, an_instance
+from tests.operation_rows import a_build
 
 NO_NETWORK = NetworkInfo.of(vifs=[])
 
@@ -62,7 +63,7 @@ def disc_of(drives, instance):
 
 
 def carry(rig, instance):
-    carry_out(Build(rig.host, a_context(), instance), build_flow())
+    carry_out(Build(rig.host, a_context(), a_build(instance), instance), build_flow())
 
 
 @pytest.mark.parametrize("names", ["rr", "joliet"])

@@ -18,6 +18,7 @@ from tests.builders import (
     an_instance,
     taken,
 )
+from tests.operation_rows import a_build
 from tests.unit.compute.conftest import RESOURCES, Rig
 
 NUMA = dataclasses.replace(
@@ -114,7 +115,7 @@ def test_the_guest_is_told_its_resources(rig):
     selection = a_selection(
         "h1", numa_topology=a_pinned_topology(5, 6, host_cell=1), pci=[devices(2)]
     )
-    carry_out(Build(rig.host, a_context(), instance, selection), build_flow())
+    carry_out(Build(rig.host, a_context(), a_build(instance), instance, selection), build_flow())
     guest = rig.virt.contents(instance.uuid)
     assert guest["numa_cells"] == [
         {
@@ -138,7 +139,7 @@ def test_a_message_without_a_selection_goes_by_the_row(rig):
         numa_topology=a_pinned_topology(0, 1),
         pci=[devices(1)],
     )
-    carry_out(Build(rig.host, a_context(), instance), build_flow())
+    carry_out(Build(rig.host, a_context(), a_build(instance), instance), build_flow())
     guest = rig.virt.contents(instance.uuid)
     assert guest["numa_cells"][0]["pinning"] == {"0": 0, "1": 1}
     assert guest["pci_devices"][0]["count"] == 1
@@ -149,7 +150,7 @@ def test_resources_that_are_taken_send_the_build_elsewhere(rig):
     claim(rig, numa_topology=a_pinned_topology(2, 3))
     instance = rig.instance(flavor=a_flavor(vcpus=2))
     selection = a_selection("h1", numa_topology=a_pinned_topology(2, 3))
-    carry_out(Build(rig.host, a_context(), instance, selection), build_flow())
+    carry_out(Build(rig.host, a_context(), a_build(instance), instance, selection), build_flow())
     why = "h1 cannot dedicate CPU 2, 3"
     assert rig.conductor.rescheduled == [(instance.uuid, "h1", 1, why)]
     assert rig.virt.list_guests() == []

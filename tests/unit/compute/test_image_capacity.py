@@ -13,6 +13,7 @@ from roost import exception, states
 from roost.compute.build import Build, build_flow, carry_out
 from roost.compute.image_cache import ImageCache
 from tests.builders import a_context, an_image
+from tests.operation_rows import a_build
 from tests.unit.compute.conftest import run
 
 MOST = 10  # bytes
@@ -157,7 +158,7 @@ def test_a_build_without_room_for_its_image_is_given_back_for_another_host(small
     )
     other = small.store.add(a_context(), name="other", data=io.BytesIO(b"more"))
     instance = small.instance(image=other)
-    carry_out(Build(small.host, a_context(), instance), build_flow())
+    carry_out(Build(small.host, a_context(), a_build(instance), instance), build_flow())
     ((uuid, host, _attempt, why),) = small.conductor.rescheduled
     assert (uuid, host) == (instance.uuid, "h1")
     assert "it has 4 bytes, and all images of this host may have 4" in why
@@ -168,13 +169,15 @@ def test_builds_that_have_ended_use_no_image(small):
     for content in (b"tiny", b"more"):
         image = small.store.add(a_context(), name="x", data=io.BytesIO(content))
         instance = small.instance(image=image)
-        carry_out(Build(small.host, a_context(), instance), build_flow())
+        carry_out(Build(small.host, a_context(), a_build(instance), instance), build_flow())
         assert instance.vm_state == states.ACTIVE
     small.trouble({"step": "spawn", "kind": "reschedulable", "message": "no luck"})
-    carry_out(Build(small.host, a_context(), small.instance()), build_flow())
+    instance = small.instance()
+    carry_out(Build(small.host, a_context(), a_build(instance), instance), build_flow())
     small.trouble()
     image = small.store.add(a_context(), name="x", data=io.BytesIO(b"last"))
-    carry_out(Build(small.host, a_context(), instance := small.instance(image=image)), build_flow())
+    instance = small.instance(image=image)
+    carry_out(Build(small.host, a_context(), a_build(instance), instance), build_flow())
     assert instance.vm_state == states.ACTIVE
 
 

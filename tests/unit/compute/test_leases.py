@@ -8,6 +8,7 @@ from roost import exception, states
 from roost.compute.build import Build, build_flow, carry_out
 from roost.compute.leases import Lease, LostLease
 from tests.builders import a_context, a_flavor
+from tests.operation_rows import a_build
 from tests.unit.compute.conftest import run
 
 AWAY = exception.Unavailable("the bus is away")
@@ -16,15 +17,15 @@ STEPS = [step.name for step in build_flow().steps]
 
 
 @contextlib.contextmanager
-def at_work(rig, uuid, tasks):
-    lease = Lease(rig.leases, uuid, tasks)
+def at_work(rig, uuid):
+    lease = Lease(rig.leases, uuid, uuid)
     rig.leases.enter(lease)
     yield lease
     rig.leases.leave(lease)
 
 
 def carry(rig, instance, run=lambda do, build: do(build)):
-    build = Build(rig.host, a_context(), instance)
+    build = Build(rig.host, a_context(), a_build(instance), instance)
     rig.leases.enter(build.lease)
     carry_out(build, build_flow(run))
     return build
@@ -50,14 +51,13 @@ def in_silence(rig):
 
 
 def test_all_work_is_renewed_in_one_call(rig):
-    build = Build(rig.host, a_context(), rig.instance())
+    instance = rig.instance()
+    build = Build(rig.host, a_context(), a_build(instance), instance)
     rig.leases.enter(build.lease)
     other = rig.instance(task_state=states.DELETING)
-    with at_work(rig, other.uuid, tasks=(states.DELETING,)):
+    with at_work(rig, other.uuid):
         rig.leases.renew()
-    assert rig.conductor.renewals == [
-        [[build.uuid, 1, list(states.BUILD_TASKS)], [other.uuid, None, [states.DELETING]]]
-    ]
+    assert rig.conductor.renewals == [sorted([build.uuid, other.uuid])]
 
 
 def test_the_cell_tells_how_long_a_lease_is(rig):
@@ -130,7 +130,7 @@ def test_a_build_whose_instance_is_deleted_stops_though_the_message_is_lost(rig)
     handed = rig.instance()
 
     def delete():
-        handed.task_state = states.DELETING
+        rig.conductor.instances.pop(handed.uuid)
         rig.leases.renew()
 
     carry(rig, handed, around("image", after=delete))
@@ -167,9 +167,10 @@ class Later:
 
 
 def test_a_task_notices_that_its_lease_is_lost(rig):
-    made = rig.instance(vm_state=states.ACTIVE, task_state=states.DELETING)
-    with at_work(rig, made.uuid, tasks=(states.POWERING_OFF,)) as lease:
+    made = rig.instance(vm_state=states.ACTIVE, task_state=states.POWERING_OFF)
+    with at_work(rig, made.uuid) as lease:
         lease.check()
+        made.task_state = None
         rig.leases.renew()
         with pytest.raises(LostLease):
             lease.check()
@@ -202,21 +203,21 @@ class Outage:
         self.rig, self.applied, self.at_end = rig, applied, at_end
         self.tries = 0
         self.powers = []
-        self._update = rig.conductor.instance_update
-        rig.conductor.instance_update = self
+        self._end = rig.conductor.end_operation
+        rig.conductor.end_operation = self
 
     def __call__(self, *args, **kwargs):
         self.tries += 1
-        self._note_power(kwargs["instance_uuid"])
+        self._note_power(kwargs["operation"].instance_uuid)
         if self.tries == 1 and self.applied:
-            self._update(*args, **kwargs)
+            self._end(*args, **kwargs)
         if self.tries == 4:
             self.at_end()
         if self.tries < 4:
             self.rig.clock.advance(USABLE / 2)
             self.rig.leases.fence()
             raise exception.Timeout("no answer")
-        self._update(*args, **kwargs)
+        self._end(*args, **kwargs)
 
     def _note_power(self, uuid):
         self.powers.append(self.rig.virt.describe(uuid).power_state)
@@ -261,11 +262,8 @@ def test_a_host_that_stops_leaves_a_guest_still_of_which_it_does_not_know_whose_
 
 
 def test_an_operation_that_the_cell_has_ended_is_lost_though_it_also_waits_again(rig):
-    made = rig.instance(vm_state=states.ACTIVE)
-    running, waiting = [
-        Lease(rig.leases, made.uuid, (states.REBOOTING,), operation_uuid=made.uuid)
-        for _ in range(2)
-    ]
+    made = rig.instance(vm_state=states.ACTIVE, task_state=None)
+    running, waiting = [Lease(rig.leases, made.uuid, made.uuid) for _ in range(2)]
     for lease in (running, waiting):
         rig.leases.enter(lease)
     rig.leases.renew()

@@ -215,7 +215,7 @@ def test_a_delete_ends_the_build_under_way(rig, boot, gate, threads):
 def test_a_delete_settles_a_build_that_waits_for_an_answer(rig, boot, threads, wait_until):
     rig.host.patience._seconds = 600
     manager, instance = rig.manager(executor=threads), rig.instance()
-    rig.conductor.fail("instance_update", *[exception.Timeout("no answer")] * 10_000)
+    rig.conductor.fail("end_operation", *[exception.Timeout("no answer")] * 10_000)
     boot(manager, instance)
     wait_until(lambda: rig.virt.list_guests() == [instance.uuid])
     rig.delete(manager, instance)

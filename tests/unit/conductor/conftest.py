@@ -5,14 +5,13 @@ import dataclasses
 import pytest
 
 from roost.cells import Cells
-from roost.conductor.cell import sweeper
-from roost.conductor.cell.builds import BuildProgress
+from roost.conductor.cell.interfaces import Interfaces
+from roost.conductor.cell.operations.builds import Builds
 from roost.conductor.cell.operations.claims import MoveClaims
 from roost.conductor.cell.operations.confirmations import Confirmations
 from roost.conductor.cell.operations.delete import NONE, Deletion, ExternalPorts
 from roost.conductor.cell.operations.moves import ServerMoves
 from roost.conductor.cell.operations.outcomes import OperationOutcomes
-from roost.conductor.cell.reschedule import Rescheduling
 from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.sweeper import CellSweeper
 from roost.conductor.notifications import ServerNotifications
@@ -140,13 +139,28 @@ class CellWorld:
     scheduler: FakeScheduler
     notifier: FakeNotifier
     bus: RecordingBus
-    rescheduling: Rescheduling
-    progress: BuildProgress
     down: set = dataclasses.field(default_factory=set)
     filters: bool = False
     outside_ports: ExternalPorts = NONE
     confirm_seconds: float = 0
     context: object = dataclasses.field(default_factory=a_context)
+
+    @property
+    def interfaces(self):
+        return Interfaces(self.database, parse(["private=10.0.0.0/29"]))
+
+    @property
+    def builds(self):
+        return Builds(
+            "conductor1",
+            self.database,
+            self.scheduler,
+            Compute(self.bus),
+            ServerNotifications(self.database, self.notifier),
+            max_attempts=3,
+            seconds=30,
+            outside_ports=self.outside_ports,
+        )
 
     @property
     def outcomes(self):
@@ -155,7 +169,13 @@ class CellWorld:
         moves = ServerMoves(self.database, claims, seconds=30)
         compute = Compute(self.bus)
         return OperationOutcomes(
-            "conductor1", self.database, moves, self.deletion, compute, notifications
+            "conductor1",
+            self.database,
+            self.builds,
+            moves,
+            self.deletion,
+            compute,
+            notifications,
         )
 
     @property
@@ -167,8 +187,7 @@ class CellWorld:
         """A sweeper of this cell, which finds ``down`` to be the hosts that are."""
         return CellSweeper(
             self.database,
-            sweeper.Builds(self.database, self.rescheduling, patience=3),
-            sweeper.Operations(self.outcomes),
+            self.outcomes,
             Confirmations(self.database, self.outcomes, self.confirm_seconds),
             surely_down=lambda _hosts: self.down,
             lease_seconds=lease_seconds,
@@ -185,21 +204,11 @@ def make_cell():
 
     def make(database, *, scheduler=None, bus=None, notifier=None):
         bus, notifier = bus or RecordingBus(), notifier or FakeNotifier()
-        scheduler, compute = scheduler or FakeScheduler(), Compute(bus)
         return CellWorld(
             database=database,
-            scheduler=scheduler,
+            scheduler=scheduler or FakeScheduler(),
             notifier=notifier,
             bus=bus,
-            rescheduling=Rescheduling(
-                host="conductor1",
-                database=database,
-                scheduler=scheduler,
-                compute=compute,
-                notifier=notifier,
-                max_attempts=3,
-            ),
-            progress=BuildProgress("conductor1", database, parse(["private=10.0.0.0/29"])),
         )
 
     return make

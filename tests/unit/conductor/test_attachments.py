@@ -12,7 +12,8 @@ from roost.operations import kinds
 from roost.operations.kinds import ATTACH_INTERFACE, DETACH_INTERFACE
 from tests.builders import NOW, a_uuid, an_instance
 from tests.operation_rows import a_report
-from tests.unit.conductor.test_expired_tasks import end_leases, events, told
+from tests.unit.conductor.test_expired_tasks import events, told
+from tests.unit.conductor.test_reschedule import end_leases
 from tests.unit.db.test_cell import an_action
 
 REQUEST = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
@@ -52,11 +53,11 @@ def end(cell, operation, **values):
         details=values.get("reason"),
     )
     found = ObservedGuest("h1", None, None, [event], values.pop("reason", None))
-    cell.sweeper().operations.outcomes.end(cell.context, operation, a_report(found, **values))
+    cell.outcomes.end(cell.context, operation, a_report(found, **values))
 
 
 def test_its_host_gets_what_it_needs_and_its_end_leaves_the_server_in_its_state(cell, begun):
-    outcomes = cell.sweeper().operations.outcomes
+    outcomes = cell.outcomes
     taken = outcomes.take_up(cell.context, begun, seconds=30)
     assert (taken.params, taken.instance.uuid) == (begun.params, begun.instance_uuid)
     before = states_of(cell, begun)

@@ -5,7 +5,7 @@ import pytest
 from roost import exception, states
 from roost.conductor.super import boot
 from roost.db.api import build_requests, cells, instance_mappings, quota
-from roost.db.cell import actions, builds, faults, instance_lists
+from roost.db.cell import actions, faults, instance_lists, operations
 from roost.db.instance_query import Wanted
 from roost.objects.mapping import CELL0_UUID
 from tests.builders import (
@@ -81,7 +81,7 @@ def test_the_host_is_told_the_resources_that_were_claimed_there(world):
     assert instance(world.cell1, uuid).numa_topology == selection.numa_topology
     assert instance(world.cell1, uuid).availability_zone == "of h1"
     with world.cell1.read() as session:
-        assert builds.find(session, uuid).selection == selection
+        assert operations.find_build(session, uuid).params.selection == selection
 
 
 def test_the_scheduler_is_asked_once_for_all_instances_of_a_request(world):
@@ -103,7 +103,8 @@ def test_alternates_wait_in_the_cell_for_a_reschedule(world):
     _request, (uuid,) = made = world.build_request()
     world.build(made)
     with world.cell1.read() as session:
-        assert [s.host for s in builds.find(session, uuid).alternates] == ["h2", "h3"]
+        alternates = operations.find_build(session, uuid).params.alternates
+    assert [each.host for each in alternates] == ["h2", "h3"]
 
 
 def test_the_history_names_the_steps_in_order(world):

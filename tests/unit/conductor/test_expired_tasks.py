@@ -1,37 +1,26 @@
 """Tasks that nobody has been at work on for the length of their lease."""
 
 import dataclasses
-import datetime
 
 import pytest
 import sqlalchemy as sa
 
 from roost import exception, states
-from roost.db.cell import actions, faults, instances, leases, left_behind, models, operations
-from roost.db.types import utcnow
+from roost.db.cell import actions, faults, instances, left_behind, models, operations
 from roost.operations import kinds
-from roost.operations.kinds import DELETE, OF_TASK, REBUILD, RESTORE, SOFT_DELETE
+from roost.operations.kinds import BUILD, DELETE, OF_TASK, REBUILD, RESTORE, SOFT_DELETE
 from roost.operations.transitions import TRANSITIONS
 from tests.builders import an_instance
 from tests.operation_rows import put_under
-from tests.unit.conductor.test_reschedule import details, get, row, under_way
+from tests.unit.conductor.test_builds import activate, begin
+from tests.unit.conductor.test_reschedule import details, end_leases, get, row, under_way
 
 BEGUN = (states.NETWORKING, states.SPAWNING)
 
 
-def end_leases(cell):
-    """As if it had been long ago that anybody renewed one."""
-    past = utcnow() - datetime.timedelta(seconds=60)
-    with cell.database.begin() as session:
-        session.execute(sa.update(models.instances).values(lease_until=past))
-        session.execute(sa.update(models.operations).values(lease_until=past))
-
-
 def overdue(cell, *, task=states.SPAWNING, **values):
     """A build on h1 whose lease is over."""
-    made = under_way(cell, **values)
-    with cell.database.begin() as session:
-        instances.update(session, made.uuid, {"task_state": task}, expected={})
+    made = under_way(cell, task_state=task, **values)
     end_leases(cell)
     return made
 
@@ -39,12 +28,7 @@ def overdue(cell, *, task=states.SPAWNING, **values):
 @pytest.fixture(params=BEGUN)
 def begun(cell, request):
     """A build that h1 has begun, and that nobody works on any more."""
-    made = under_way(cell)
-    with cell.database.begin() as session:
-        table = models.instances
-        session.execute(sa.update(table).values(task_state=request.param))
-    end_leases(cell)
-    return made
+    return overdue(cell, task=request.param)
 
 
 def resting(cell, vm_state=states.ACTIVE, task=None, **values):
@@ -82,11 +66,8 @@ def told(cell):
     ),
 )
 def test_a_task_is_resent_in_the_name_of_its_request_and_project_alone(cell, task):
-    if task in states.BUILD_TASKS:
-        under_way(cell)
-        with cell.database.begin() as session:
-            session.execute(sa.update(models.instances).values(task_state=task))
-        end_leases(cell)
+    if task in BUILD.tasks:
+        overdue(cell, task=task)
     else:
         resting(cell, task=task)
     cell.sweep()
@@ -116,10 +97,10 @@ def test_a_build_on_a_host_that_is_down_goes_on_to_the_next_one(cell, begun):
     assert (found.host, found.attempt, found.task_state) == ("h2", 2, states.SCHEDULING)
     assert cell.scheduler.claims == {begun.uuid: "h2"}
     assert told(cell) == [("h2", "build_and_run_instance")]
-    assert [(t.host, t.reason) for t in row(cell, begun.uuid).tried] == [
-        ("h1", "The host is down.")
-    ]
-    assert ("cell-conductor.sweep", "Error", "The host is down.") in events(cell, begun.uuid)
+    why = "The host h1 went down during the action: create."
+    (tried,) = row(cell, begun.uuid).params.tried
+    assert (tried.host, tried.reason, tried.user_reason) == ("h1", why, None)
+    assert ("cell-conductor.give_up", "Error", why) in events(cell, begun.uuid)
 
 
 def test_a_build_whose_hosts_all_go_down_ends_in_error_and_says_so(cell):
@@ -129,7 +110,8 @@ def test_a_build_whose_hosts_all_go_down_ends_in_error_and_says_so(cell):
         end_leases(cell)
         cell.sweep()
     assert get(cell, made.uuid).vm_state == states.ERROR
-    assert "h1: The host is down.; h2: The host is down." in details(cell, made.uuid)
+    told = [f"{host}: The host {host} went down during" for host in ("h1", "h2", "h3")]
+    assert all(one in details(cell, made.uuid) for one in told)
     assert cell.scheduler.claims == {}
 
 
@@ -139,21 +121,20 @@ def test_a_build_that_every_host_leaves_lying_does_not_go_round_for_ever(cell):
         found = get(cell, made.uuid)
         if found.vm_state == states.ERROR:
             break
-        cell.progress.begin_build(made.uuid, found.host, found.attempt)
+        begin(cell, made.uuid, found.host, found.attempt)
         end_leases(cell)
         cell.sweep()
     assert get(cell, made.uuid).vm_state == states.ERROR
-    assert "its lease expired" in details(cell, made.uuid)
+    assert "h1: The host h1 did not do it: it was sent there 4 times." in details(cell, made.uuid)
     assert cell.scheduler.claims == {}
-    assert [host for host, _method in told(cell)] == ["h1", "h1", "h1", "h2", "h3"]
+    assert [host for host, _method in told(cell)] == ["h1"] * BUILD.tries + ["h2", "h3"]
 
 
 def test_a_host_that_renews_its_lease_in_the_last_moment_keeps_its_build(cell, begun):
     keep = cell.scheduler.move_claim
 
     def renew(*args, **kwargs):
-        held = leases.HeldLease(begun.uuid, 1, BEGUN)
-        cell.progress.renew_leases("h1", [held], seconds=60, nothing_else=False)
+        cell.outcomes.renew("h1", [begun.uuid], seconds=60, nothing_else=False)
         return keep(*args, **kwargs)
 
     cell.scheduler.move_claim = renew
@@ -168,12 +149,7 @@ def test_an_attempt_that_was_taken_over_cannot_become_active(cell, begun, down):
     cell.down = down
     cell.sweep()
     with pytest.raises(exception.Conflict):
-        cell.progress.update(
-            begun.uuid,
-            {"vm_state": states.ACTIVE, "task_state": None},
-            {"host": "h1", "attempt": 1, "task_state": states.SPAWNING},
-            [],
-        )
+        activate(cell, begun.uuid)
 
 
 @pytest.mark.parametrize("down", [set(), {"h1"}])
@@ -182,8 +158,8 @@ def test_with_the_scheduler_away_an_overdue_build_is_tried_again_later(cell, beg
     cell.sweep()
     assert told(cell) == []
     cell.scheduler.away = False
-    for _ in range(2):
-        cell.sweep()
+    end_leases(cell)
+    cell.sweep()
     assert [host for host, _method in told(cell)] == ["h2" if down else "h1"]
 
 
@@ -231,7 +207,7 @@ RESTING = [
     (before.vm, before.task)
     for before in TRANSITIONS
     if before.task in OF_TASK
-    and before.task not in (*SOFT_DELETE.tasks, *RESTORE.tasks, *DELETE.tasks)
+    and before.task not in (*BUILD.tasks, *SOFT_DELETE.tasks, *RESTORE.tasks, *DELETE.tasks)
     if not OF_TASK[before.task].is_move
 ]
 REBUILDS = [each for each in RESTING if each[1] in REBUILD.tasks]
@@ -338,7 +314,7 @@ def test_an_operation_whose_instance_has_no_such_task_ends(cell):
 
 def test_a_host_moves_an_operation_only_to_its_own_tasks(cell):
     made = resting(cell, states.ACTIVE, states.REBUILDING)
-    outcomes = cell.sweeper().operations.outcomes
+    outcomes = cell.outcomes
     with cell.database.read() as session:
         operation = operations.find(session, made.uuid)
     for changes in ({"task_state": None}, {"task_state": states.DELETING}):
@@ -350,13 +326,3 @@ def test_a_host_moves_an_operation_only_to_its_own_tasks(cell):
         outcomes.advance(operation, {"task_state": states.REBUILD_SPAWNING})
     assert outcomes.take_up(cell.context, operation, seconds=30) is None
     assert get(cell, other.uuid).task_state == states.REBUILDING
-
-
-def test_a_host_changes_the_states_of_builds_only(cell):
-    made = resting(cell)
-    for changes, expected in (
-        ({"task_state": states.POWERING_OFF}, {"task_state": None}),
-        ({"vm_state": states.ERROR, "task_state": None}, {"task_state": states.POWERING_OFF}),
-    ):
-        with pytest.raises(exception.Invalid):
-            cell.progress.update(made.uuid, changes, {"host": "h1", **expected}, [])

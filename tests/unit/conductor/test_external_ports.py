@@ -7,10 +7,8 @@ import pytest
 
 from roost import exception, states
 from roost.conductor.cell.operations.reports import ObservedGuest
-from roost.conductor.cell.reschedule import FailedAttempt
 from tests.operation_rows import a_report, begin_delete
-from tests.unit.conductor.test_expired_tasks import end_leases
-from tests.unit.conductor.test_reschedule import get, under_way
+from tests.unit.conductor.test_reschedule import end_leases, get, give_up, under_way
 
 
 class Ports:
@@ -47,8 +45,7 @@ def bury_alone(cell, ports, uuid):
 
 
 def abandon(cell, ports, uuid):
-    rescheduling = dataclasses.replace(cell.rescheduling, outside_ports=ports)
-    rescheduling.abandon(cell.context, FailedAttempt(uuid, "h1", 1, "no such network", []))
+    give_up(dataclasses.replace(cell, outside_ports=ports), uuid, "no such network")
 
 
 ENDS = [bury, bury_alone, abandon]

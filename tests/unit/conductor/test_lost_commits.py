@@ -3,14 +3,13 @@
 import pytest
 
 from roost import states
-from roost.conductor.cell.reschedule import FailedAttempt
 from roost.db.api import quota
-from roost.db.cell import actions, builds
+from roost.db.cell import actions
 from tests.builders import CELL1
 from tests.fakes.lost_commits import lost_answers
 from tests.unit.conductor.test_boot import build_request, instance, mapping
-from tests.unit.conductor.test_builds import waiting
-from tests.unit.conductor.test_reschedule import ANY, get, under_way
+from tests.unit.conductor.test_builds import activate, begin, waiting
+from tests.unit.conductor.test_reschedule import ANY, fail, get, row, under_way
 from tests.unit.db.test_cell import an_event
 
 
@@ -61,43 +60,30 @@ def test_an_instance_ends_once(world, forgetful):
 def test_a_host_whose_build_begins_hears_so(cell, forgetful):
     made = waiting(cell)
     with forgetful(cell.database):
-        assert cell.progress.begin_build(made.uuid, "h1", 1)
-        assert not cell.progress.begin_build(made.uuid, "h1", 1)
+        assert begin(cell, made.uuid)
     assert history(cell.database, made.uuid)[1] == ["cell-conductor.begin_build"]
 
 
 def test_an_instance_gets_its_ports_and_rests_once(cell, forgetful):
     made = waiting(cell, networks=[ANY])
-    cell.progress.begin_build(made.uuid, "h1", 1)
+    assert begin(cell, made.uuid)
     with forgetful(cell.database):
-        info = cell.progress.allocate_networks(made.uuid, "h1", 1)
-        changes = {"vm_state": states.ACTIVE, "task_state": None, "network_info": info}
-        expected = {"host": "h1", "task_state": states.SPAWNING}
-        cell.progress.update(made.uuid, changes, expected, [an_event("compute.spawn")])
+        info = cell.interfaces.allocate(made.uuid, "h1", 1)
+        activate(cell, made.uuid, info=info, events=[an_event("compute.spawn")])
     assert get(cell, made.uuid).vm_state == states.ACTIVE
     assert len(info.vifs) == 1
     events = history(cell.database, made.uuid)[1]
     assert sorted(events) == ["cell-conductor.begin_build", "compute.spawn"]
-    with cell.database.read() as session:
-        assert builds.find(session, made.uuid) is None
+    assert row(cell, made.uuid) is None
 
 
 def test_a_failed_build_goes_on_to_one_host(cell, forgetful):
     made = under_way(cell)
     with forgetful(cell.database):
-        _fail(cell, made)
+        fail(cell, made.uuid)
     assert [server for server, _method, _ in cell.bus.sent] == ["h2"]
     found = get(cell, made.uuid)
     assert (found.host, found.attempt, cell.scheduler.claims[made.uuid]) == ("h2", 2, "h2")
-    with cell.database.read() as session:
-        assert [tried.host for tried in builds.find(session, made.uuid).tried] == ["h1"]
+    assert [tried.host for tried in row(cell, made.uuid).params.tried] == ["h1"]
     events = history(cell.database, made.uuid)[1]
     assert sorted(events) == sorted(set(events))
-
-
-def _failure(made):
-    return FailedAttempt(made.uuid, "h1", 1, "disk on fire", [an_event(result="Error")])
-
-
-def _fail(cell, made):
-    cell.rescheduling.build_elsewhere(cell.context, _failure(made))

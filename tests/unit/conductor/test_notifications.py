@@ -11,7 +11,7 @@ from roost.conductor.cell.operations.reports import ObservedGuest
 from roost.conductor.notifications import ServerNotifications
 from roost.db.cell import instances, migrations, operations
 from roost.objects import NetworkInfo, Operation
-from roost.operations.kinds import KINDS, MIGRATE, OF_TASK
+from roost.operations.kinds import BUILD, KINDS, MIGRATE, OF_TASK
 from roost.rpc.notifications import Notifier
 from tests.builders import (
     CELL1,
@@ -26,6 +26,8 @@ from tests.builders import (
     an_instance,
 )
 from tests.operation_rows import a_report, begin_delete, put_under
+from tests.unit.conductor.test_builds import activate
+from tests.unit.conductor.test_reschedule import get, give_up, under_way
 from tests.unit.golden import check_golden
 
 DOC = pathlib.Path(__file__).parents[3] / "doc"
@@ -142,9 +144,9 @@ def test_without_its_guest_it_has_failed_whatever_its_host_says(cell, outcomes, 
 def test_one_that_nobody_does_any_more_has_failed(cell, outcomes, begun):
     begun()
     overdue = _overdue(cell)
-    outcomes.overdue(overdue, is_down=True)
+    outcomes.overdue(cell.context, overdue, is_down=True)
     with pytest.raises(exception.Conflict):
-        outcomes.overdue(overdue, is_down=True)
+        outcomes.overdue(cell.context, overdue, is_down=True)
     assert cell.notifier.events() == cell.notifier.errors == ["instance.power_off.error"]
 
 
@@ -152,7 +154,7 @@ def test_one_that_goes_on_until_it_is_done_ends_well(cell, outcomes, begun):
     operation = begun(states.SOFT_DELETING)
     outcomes.end(cell.context, operation, a_report(FAILED))
     assert cell.notifier.sent == []  # it is sent there again
-    outcomes.overdue(_overdue(cell), is_down=True)
+    outcomes.overdue(cell.context, _overdue(cell), is_down=True)
     assert cell.notifier.events() == ["instance.soft_delete.end"]
     assert cell.notifier.errors == []
 
@@ -281,12 +283,13 @@ def test_a_delete_has_one_once_it_is_over(cell):
 
 @pytest.mark.parametrize("vm_state", [states.ACTIVE, states.ERROR])
 def test_only_a_build_that_ends_well_has_one_of_its_end(cell, vm_state):
-    made = an_instance(host="h1", task_state=states.SPAWNING)
-    with cell.database.begin() as session:
-        instances.create(session, made)
-    changes, expected = {"vm_state": vm_state, "task_state": None}, {"task_state": states.SPAWNING}
-    is_built = cell.progress.update(made.uuid, changes, expected, [])
-    assert is_built is (vm_state == states.ACTIVE)
+    made = under_way(cell)
+    if vm_state == states.ACTIVE:
+        activate(cell, made.uuid)
+    else:
+        give_up(cell, made.uuid, "the image is corrupt")
+    assert get(cell, made.uuid).vm_state == vm_state
+    assert ("instance.create.end" in cell.notifier.events()) is (vm_state == states.ACTIVE)
 
 
 def test_that_of_a_build_has_the_key_pair_and_the_tags(cell):
@@ -322,7 +325,7 @@ def test_they_are_switched_on_by_a_driver(tmp_path, drivers, enabled):
 
 def test_each_kind_has_an_event_or_its_steps_have_but_for_the_password():
     unnamed = [kind for kind in KINDS.values() if not all(step.event for step in kind.steps)]
-    assert unnamed == [CHANGED_PASSWORD]
+    assert unnamed == [BUILD, CHANGED_PASSWORD]  # that of a build has a payload of its own
 
 
 def test_an_event_of_two_steps_begins_with_one_and_ends_with_the_other():

@@ -262,7 +262,7 @@ def test_a_late_copy_of_a_report_does_not_end_the_next_operation_of_the_kind(cel
 @pytest.mark.parametrize("vm_state", [states.ACTIVE, states.STOPPED, states.ERROR])
 def test_a_task_whose_host_is_down_ends_and_says_so(cell, power, server, vm_state):
     uuid = server(vm_state, states.REBOOTING_HARD)
-    power.overdue(_overdue(cell), is_down=True)
+    power.overdue(cell.context, _overdue(cell), is_down=True)
     assert _states(cell, uuid)[:2] == (vm_state, None)
     (action,) = _history(cell, uuid)
     assert action.finish_time is not None
@@ -278,7 +278,7 @@ def test_a_task_that_its_host_goes_on_with_is_not_given_up(cell, power, server):
     with cell.database.begin() as session:
         assert operations.renew(session, [overdue.uuid], host="h1", seconds=60) == set()
     with pytest.raises(exception.Conflict):
-        power.overdue(overdue, is_down=True)
+        power.overdue(cell.context, overdue, is_down=True)
     assert _states(cell, uuid)[:2] == (states.ACTIVE, states.POWERING_OFF)
 
 

@@ -5,14 +5,14 @@ import logging
 
 import pytest
 
-from roost.conductor.cell import reschedule
-from roost.conductor.cell.reschedule import FailedAttempt
+from roost.conductor.cell.operations import builds
 from roost.conductor.failures import PlacementFailure
 from roost.conductor.super import boot
-from roost.db.cell import actions, builds, faults, instances
+from roost.db.cell import actions, faults
 from roost.objects.explanation import plain
 from roost.objects.instance import counted_message
-from tests.builders import CELL1, NOW, a_selection, a_spec, an_instance
+from tests.builders import NOW, an_instance
+from tests.unit.conductor.test_reschedule import fail, under_way
 
 UNCOUNTED = "No valid host was found. no room"
 COUNTED = "No valid host was found. 3 hosts: no room"
@@ -70,27 +70,13 @@ def test_the_log_says_it_in_one_line(world, caplog):
 @pytest.fixture
 def stranded(cell):
     """A build without alternates, in a cell without room."""
-    instance = an_instance(host="h1", node="h1", attempt=1, availability_zone="nova")
-    with cell.database.begin() as session:
-        instances.create(session, instance)
-        row = builds.BuildRow(
-            instance_uuid=instance.uuid,
-            attempt=1,
-            host="h1",
-            spec=a_spec(requested_cell=CELL1),
-            selection=a_selection("h1", claimed=True),
-            alternates=[],
-            tried=[],
-        )
-        builds.create(session, row)
     cell.scheduler.room = {"h1": 0}
-    return instance.uuid
+    return under_way(cell, alternates=(), availability_zone="nova").uuid
 
 
 def test_a_cell_without_another_host_tells_the_same(cell, stranded, caplog):
-    caplog.set_level(logging.WARNING, logger=reschedule.__name__)
-    failure = FailedAttempt(stranded, "h1", 1, "disk on fire", [])
-    cell.rescheduling.build_elsewhere(cell.context, failure)
+    caplog.set_level(logging.WARNING, logger=builds.__name__)
+    fail(cell, stranded)
 
     tried, plain_tried = ". Hosts tried: h1: disk on fire", ". 1 host was tried before."
     fault = fault_of(cell.database, stranded)

@@ -1,12 +1,24 @@
 """A build that failed on one host: the next one, or the end."""
 
+import contextlib
+import datetime
+
 import pytest
+import sqlalchemy as sa
 
 from roost import exception, states
-from roost.conductor.cell.reschedule import FailedAttempt
-from roost.db.cell import actions, builds, faults, instances, ports
+from roost.conductor.cell.operations.reports import ObservedGuest, StepReport
+from roost.db.cell import actions, faults, instances, models, operations, ports
+from roost.db.types import utcnow
 from roost.networks import parse
-from roost.objects import GuestConfig, InjectedFile, NetworkRequest, TriedHost
+from roost.objects import (
+    GuestConfig,
+    InjectedFile,
+    NetworkRequest,
+    OperationParams,
+    TriedHost,
+)
+from roost.operations.advance import Outcome
 from tests.builders import (
     CELL1,
     a_pci_allocation,
@@ -15,7 +27,7 @@ from tests.builders import (
     a_spec,
     an_instance,
 )
-from tests.operation_rows import begin_delete
+from tests.operation_rows import a_build, begin_delete
 from tests.unit.db.test_cell import an_action, an_event
 
 NETWORKS = parse(["private=10.0.0.0/29"])
@@ -24,11 +36,10 @@ ANY = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
 
 def under_way(cell, *, alternates=("h2", "h3"), attempt=1, host="h1", tried=(), **values):
     """An instance that h1 is building."""
-    made = an_instance(host=host, node=host, attempt=attempt, task_state=states.SPAWNING, **values)
-    build = builds.BuildRow(
-        instance_uuid=made.uuid,
-        attempt=attempt,
-        host=host,
+    made = an_instance(
+        **{"host": host, "node": host, "attempt": attempt, "task_state": states.SPAWNING} | values
+    )
+    params = OperationParams.of(
         spec=a_spec(),
         selection=a_selection(host, claimed=True),
         alternates=[a_selection(name) for name in alternates],
@@ -36,8 +47,8 @@ def under_way(cell, *, alternates=("h2", "h3"), attempt=1, host="h1", tried=(), 
     )
     with cell.database.begin() as session:
         instances.create(session, made)
-        builds.create(session, build)
-        actions.start(session, an_action(made.uuid))
+        operations.start_build(session, a_build(made, params=params), request_id="req-1")
+        actions.start(session, an_action(made.uuid), operation_uuid=made.uuid)
     cell.scheduler.claims[made.uuid] = host
     return made
 
@@ -50,9 +61,29 @@ def leaving(cell, **values):
 
 
 def fail(cell, uuid, host="h1", attempt=1, reason="disk on fire", shown=None):
-    events = [an_event(result="Error")]
-    failure = FailedAttempt(uuid, host, attempt, reason, events, user_reason=shown)
-    cell.rescheduling.build_elsewhere(cell.context, failure)
+    """What a host reports that gives up a build."""
+    guest = ObservedGuest(host, None, events=[an_event(result="Error")], reason=shown)
+    report = StepReport(guest, Outcome.FAILED, details=reason)
+    with contextlib.suppress(exception.Conflict):  # it is over, as a host understands that
+        cell.outcomes.end(cell.context, of_host(uuid, host, attempt), report)
+
+
+def give_up(cell, uuid, reason):
+    """What a host reports whose build would fail on every other one."""
+    report = StepReport(ObservedGuest("h1", None, reason=reason), Outcome.SPOILT)
+    cell.outcomes.end(cell.context, of_host(uuid), report)
+
+
+def of_host(uuid, host="h1", attempt=1):
+    """Return the build of an instance as that host names it."""
+    return a_build(an_instance(uuid=uuid, host=host, attempt=attempt))
+
+
+def end_leases(cell):
+    """As if it had been long ago that anybody renewed one."""
+    past = utcnow() - datetime.timedelta(seconds=60)
+    with cell.database.begin() as session:
+        session.execute(sa.update(models.operations).values(lease_until=past))
 
 
 def get(cell, uuid):
@@ -62,7 +93,7 @@ def get(cell, uuid):
 
 def row(cell, uuid):
     with cell.database.read() as session:
-        return builds.find(session, uuid)
+        return operations.find_build(session, uuid)
 
 
 def fault(cell, uuid):
@@ -109,8 +140,7 @@ def test_the_next_host_is_told_the_resources_that_were_claimed_there(cell):
     for instance in (get(cell, made.uuid), told["instance"]):
         assert (instance.numa_topology, instance.pci) == (selection.numa_topology, selection.pci)
         assert instance.availability_zone == "east"
-    with cell.database.read() as session:
-        assert builds.find(session, made.uuid).selection == selection
+    assert row(cell, made.uuid).params.selection == selection
 
 
 def test_an_alternate_without_room_is_passed_over(cell):
@@ -170,9 +200,7 @@ def test_the_user_reads_the_reason_before_that_there_is_no_other_host(cell, room
 
 def test_a_failure_that_no_host_cures_ends_in_error_at_once(cell):
     made = under_way(cell)
-    cell.rescheduling.abandon(
-        cell.context, FailedAttempt(made.uuid, "h1", 1, "image is corrupt", [])
-    )
+    give_up(cell, made.uuid, "image is corrupt")
     assert get(cell, made.uuid).vm_state == states.ERROR
     assert fault(cell, made.uuid) == "Build failed: image is corrupt"
     assert details(cell, made.uuid) == "Build failed: h1: image is corrupt"
@@ -190,10 +218,10 @@ def test_a_build_that_ends_in_error_leaves_no_ports_and_no_build(cell):
             requests=[ANY],
             networks=NETWORKS,
         )
-    cell.rescheduling.abandon(cell.context, FailedAttempt(made.uuid, "h1", 1, "no", []))
+    give_up(cell, made.uuid, "no")
     with cell.database.read() as session:
         assert ports.info(session, made.uuid, networks=NETWORKS).vifs == []
-        assert builds.find(session, made.uuid) is None
+        assert operations.list_under_way(session, made.uuid) == []
 
 
 def test_a_doubled_message_moves_a_build_once(cell):
@@ -214,8 +242,7 @@ def test_a_late_message_of_an_earlier_attempt_changes_nothing(cell):
 
 def test_an_instance_deleted_before_its_failure_is_not_moved(cell):
     made = under_way(cell)
-    with cell.database.begin() as session:
-        instances.update(session, made.uuid, {"task_state": states.DELETING}, expected={})
+    begin_delete(cell.database, made.uuid)
     fail(cell, made.uuid)
     assert get(cell, made.uuid).host == "h1"
     assert cell.bus.sent == []
@@ -226,8 +253,7 @@ def test_an_instance_deleted_while_it_moves_keeps_no_claim(cell):
     move = cell.scheduler.move_claim
 
     def delete_now(*args, **kwargs):
-        with cell.database.begin() as session:
-            instances.update(session, made.uuid, {"task_state": states.DELETING}, expected={})
+        begin_delete(cell.database, made.uuid)
         return move(*args, **kwargs)
 
     cell.scheduler.move_claim = delete_now
@@ -268,8 +294,8 @@ def test_with_the_scheduler_away_an_end_in_error_waits_or_its_claim_would_be_lef
         fail(cell, made.uuid)
     assert get(cell, made.uuid).vm_state == states.BUILDING
     cell.scheduler.away = False
-    for _ in range(2):
-        cell.sweep()
+    end_leases(cell)
+    cell.sweep()
     assert get(cell, made.uuid).vm_state == states.ERROR
     assert cell.scheduler.claims == {}
 
@@ -282,7 +308,7 @@ def test_a_slow_conductor_that_gives_up_leaves_the_claim_of_one_that_did_not(cel
     def find_room(*args, **kwargs):
         cell.scheduler.release_claims = release
         cell.scheduler.room["h2"] = 1
-        cell.rescheduling.go_on(cell.context, row(cell, made.uuid))
+        cell.builds.place(cell.context, row(cell, made.uuid))
         release(*args, **kwargs)
 
     cell.scheduler.release_claims = find_room

@@ -3,9 +3,10 @@
 import pytest
 
 from roost import exception, states
-from roost.db.cell import actions, instances, leases
+from roost.db.cell import actions
 from tests.builders import a_pinned_topology, a_selection
-from tests.unit.conductor.test_reschedule import get, under_way
+from tests.unit.conductor.test_builds import begin
+from tests.unit.conductor.test_reschedule import end_leases, get, under_way
 
 PINNED = a_selection("h1", claimed=True, numa_topology=a_pinned_topology(2, 3))
 
@@ -15,10 +16,8 @@ def waiting(cell):
     """An instance that h1 should have begun by now."""
 
     def waiting(**values):
-        made = under_way(cell, **values)
-        with cell.database.begin() as session:
-            instances.update(session, made.uuid, {"task_state": states.SCHEDULING}, expected={})
-            leases.take_overdue(session, begun_seconds=-1, seconds=-1)  # it is noticed
+        made = under_way(cell, task_state=states.SCHEDULING, **values)
+        end_leases(cell)
         return made
 
     return waiting
@@ -58,9 +57,8 @@ def test_a_claim_that_is_made_anew_of_other_resources_voids_the_message_before(
     sweep()
     assert told(cell) == [("h1", PINNED)]
     assert get(cell, made.uuid).numa_topology == PINNED.numa_topology
-    old = a_selection("h1", claimed=True)
-    assert not cell.progress.begin_build(made.uuid, "h1", 1, selection=old)
-    assert cell.progress.begin_build(made.uuid, "h1", 1, selection=PINNED)
+    assert not begin(cell, made.uuid, attempt=1)
+    assert begin(cell, made.uuid, attempt=2)
 
 
 def test_resources_that_somebody_else_has_by_now_send_the_build_to_the_next_host(
@@ -84,13 +82,13 @@ def test_a_host_that_begins_meanwhile_is_left_alone(cell, waiting, sweep, has_ro
     made = waiting()
     keep = cell.scheduler.move_claim
 
-    def begin(*args, **kwargs):
-        cell.progress.begin_build(made.uuid, "h1", 1)
+    def begin_now(*args, **kwargs):
+        assert begin(cell, made.uuid)
         if not has_room:
             raise exception.NoCapacity("full")
         return keep(*args, **kwargs)
 
-    cell.scheduler.move_claim = begin
+    cell.scheduler.move_claim = begin_now
     sweep()
     assert told(cell) == []
     found = get(cell, made.uuid)

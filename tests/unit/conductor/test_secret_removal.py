@@ -10,7 +10,7 @@ from tests.builders import a_wish, an_instance
 from tests.operation_rows import a_report, put_under
 from tests.unit.conductor import conftest
 from tests.unit.conductor.test_operation_outcomes import _overdue
-from tests.unit.conductor.test_reschedule import fail, under_way
+from tests.unit.conductor.test_reschedule import fail, give_up, under_way
 
 DISK = BlockDevice.of(source_type="image", boot_index=0, size_mb=0)
 
@@ -42,8 +42,7 @@ def test_by_a_build_that_used_all_its_attempts_up(cell):
 
 def test_by_a_build_that_its_host_ended(cell):
     made = under_way(cell, provisions=given())
-    changes = {"vm_state": states.ERROR, "task_state": None}
-    cell.progress.update(made.uuid, changes, {"task_state": states.SPAWNING}, [])
+    give_up(cell, made.uuid, "the image is corrupt")
     assert_forgotten(cell.database, made.uuid)
 
 
@@ -72,7 +71,7 @@ def test_by_a_rebuild_that_failed(cell, power):
 
 def test_by_a_rebuild_whose_host_went_down(cell, power):
     uuid = rebuilding(cell)
-    power.overdue(_overdue(cell), is_down=True)
+    power.overdue(cell.context, _overdue(cell), is_down=True)
     assert_forgotten(cell.database, uuid)
 
 

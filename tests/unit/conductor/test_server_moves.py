@@ -147,7 +147,7 @@ def test_a_host_says_how_much_is_copied_as_long_as_its_step_is_under_way(cell, b
     uuid, copied = begin(), {"disk_total_bytes": 2**41, "disk_processed_bytes": 2**40}
     report(uuid, handover="room")
     report(uuid)
-    arriving, outcomes = of(cell, uuid), cell.sweeper().operations.outcomes
+    arriving, outcomes = of(cell, uuid), cell.outcomes
     outcomes.advance(arriving, copied)
     with cell.database.read() as session:
         assert migrations.progress(session, [uuid]) == {uuid: 50}

@@ -3,11 +3,11 @@
 import pytest
 
 from roost import exception, states
-from roost.conductor.cell.reschedule import FailedAttempt
 from roost.db.api import instance_mappings
 from roost.db.cell import instances
 from tests.builders import CELL1
 from tests.unit.conductor.test_boot import instance, mapping
+from tests.unit.conductor.test_reschedule import end_leases, fail
 
 
 def test_a_wish_whose_hint_was_lost_is_built_all_the_same(world):
@@ -72,7 +72,6 @@ def cell1(world, make_cell):
 
 def test_a_host_that_did_not_begin_is_told_again(world, cell1):
     world.build(world.build_request())
-    cell1.sweep()
     assert len(cell1.bus.sent) == 1
     cell1.sweep()
     assert cell1.bus.methods() == ["build_and_run_instance"] * 2
@@ -91,8 +90,7 @@ def on_two_hosts(world):
 
 def test_a_dead_host_does_not_keep_the_builds_of_others_waiting(world, cell1):
     bus, _uuids = on_two_hosts(world)
-    for _ in range(2):
-        cell1.sweep()
+    cell1.sweep()
     assert [sent[:2] for sent in bus.sent] == [("h2", "build_and_run_instance")]
 
 
@@ -112,12 +110,10 @@ def test_a_build_whose_reschedule_was_cut_short_goes_on_to_the_next_host(world, 
     world.build(made)
     world.scheduler.away = True
     with pytest.raises(exception.Unavailable):
-        cell1.rescheduling.build_elsewhere(
-            world.context, FailedAttempt(uuid, "h1", 1, "it burns", [])
-        )
+        fail(cell1, uuid)
     world.scheduler.away = False
-    for _ in range(2):
-        cell1.sweep()
+    end_leases(cell1)
+    cell1.sweep()
     found = instance(world.cell1, uuid)
     assert (found.host, found.attempt, world.scheduler.claims[uuid]) == ("h2", 2, "h2")
     assert [server for server, _, _ in world.casts()] == ["h1", "h2"]

@@ -4,19 +4,18 @@ import pytest
 import sqlalchemy as sa
 
 from roost import exception, states
-from roost.db.cell import actions, builds, deletion, identity, instances, models
-from roost.objects import InstanceAction, InstanceActionEvent, TriedHost
+from roost.db.cell import actions, deletion, identity, instances, models, operations
+from roost.objects import InstanceAction, InstanceActionEvent
 from tests.builders import (
     CELL1,
     CELL2,
     NOW,
     a_pci_allocation,
     a_pinned_topology,
-    a_selection,
-    a_spec,
     a_uuid,
     an_instance,
 )
+from tests.operation_rows import a_build
 
 
 def an_event(name="compute.spawn", at=NOW, **values):
@@ -44,21 +43,6 @@ def an_action(uuid, request_id="req-1", events=(), *, finish_time=None, action="
         finish_time=finish_time,
         message=None,
         events=list(events),
-    )
-
-
-def a_build(uuid, **values):
-    return builds.BuildRow(
-        **{
-            "instance_uuid": uuid,
-            "attempt": 1,
-            "host": "h1",
-            "spec": a_spec(),
-            "selection": a_selection("h1", claimed=True),
-            "alternates": [a_selection("h2")],
-            "tried": [],
-        }
-        | values
     )
 
 
@@ -125,7 +109,7 @@ def test_a_move_that_the_table_forbids_is_refused(cell_db):
         instances.create(session, made)
         with pytest.raises(exception.Conflict):
             instances.update(
-                session, made.uuid, {"vm_state": states.ACTIVE, "task_state": None}, expected={}
+                session, made.uuid, {"vm_state": states.STOPPED, "task_state": None}, expected={}
             )
 
 
@@ -143,52 +127,12 @@ def test_a_removed_instance_leaves_no_row(cell_db):
     made = an_instance()
     with cell_db.begin() as session:
         instances.create(session, made)
-        builds.create(session, a_build(made.uuid))
+        operations.start_build(session, a_build(made), request_id="req-1")
         actions.start(session, an_action(made.uuid, events=[an_event()]))
         instances.remove(session, [made.uuid])
         assert instances.find(session, made.uuid, deleted=True) is None
-        assert builds.find(session, made.uuid) is None
+        assert operations.list_under_way(session, made.uuid) == []
         assert actions.list_actions(session, made.uuid) == []
-
-
-def test_a_build_moves_on_only_from_where_it_is(cell_db):
-    uuid = a_uuid()
-    with cell_db.begin() as session:
-        builds.create(session, a_build(uuid))
-        tried = [TriedHost(host="h1", node=None, reason="fire")]
-        following = a_build(uuid, attempt=2, host="h2", alternates=[], tried=tried)
-        assert builds.advance(session, following, from_attempt=1)
-        assert not builds.advance(session, following, from_attempt=1)
-        found = builds.find(session, uuid)
-        assert (found.attempt, found.host, found.tried[0].reason) == (2, "h2", "fire")
-
-
-def test_a_build_is_for_the_host_that_knows_the_resources_it_has_by_now(cell_db):
-    old = a_selection("h1", claimed=True, limits={"vcpus": 8})
-    new = a_selection(
-        "h1", claimed=True, limits={"vcpus": 8}, numa_topology=a_pinned_topology(2, 3)
-    )
-    build = a_build(a_uuid(), selection=old)
-
-    def awaits(session, selection):
-        return builds.awaits(session, build.instance_uuid, host="h1", selection=selection)
-
-    with cell_db.begin() as session:
-        builds.create(session, build)
-        assert [awaits(session, one) for one in (old, new, None)] == [True, False, True]
-        builds.put(session, build.instance_uuid, new)
-        assert builds.find(session, build.instance_uuid).selection == new
-        assert [awaits(session, one) for one in (old, new, None)] == [False, True, True]
-
-
-def test_a_build_is_not_for_a_host_that_gave_it_back(cell_db):
-    tried = [TriedHost.of(host="h1", node=None, reason="no luck")]
-    build = a_build(a_uuid(), tried=tried)
-    with cell_db.begin() as session:
-        builds.create(session, build)
-        for host, wanted in (("h1", False), ("h2", True)):
-            found = builds.awaits(session, build.instance_uuid, host=host, selection=None)
-            assert found is wanted
 
 
 def test_an_action_begun_twice_is_begun_once(cell_db):
@@ -221,17 +165,15 @@ def test_of_the_history_of_a_server_its_making_and_the_latest_are_kept(cell_db, 
     with cell_db.begin() as session:
         actions.start(session, an_action(other, "req-0"))
         actions.start(session, an_action(uuid, "req-0"))
-        actions.add_events(session, uuid, "create", [], finish=True)
         actions.start(session, an_action(uuid, "req-1", action="rebuild"))  # goes on
         for number in range(2, 9):
-            lock = an_action(uuid, f"req-{number}", action="lock", events=[an_event()])
-            actions.start(session, lock)
-            actions.end(session, lock, [an_event()], message=None)
+            known = {"action": "lock", "events": [an_event()], "finish_time": NOW}
+            actions.start(session, an_action(uuid, f"req-{number}", **known))
         kept = [one.request_id for one in actions.list_actions(session, uuid)]
         assert kept == ["req-8", "req-7", "req-6", "req-1", "req-0"]
         assert len(actions.list_actions(session, other)) == 1
         events = sa.select(sa.func.count()).select_from(models.instance_action_events)
-        assert session.scalar(events) == 6
+        assert session.scalar(events) == 3
 
 
 def test_a_cell_database_belongs_to_one_cell(cell_db):
@@ -247,10 +189,10 @@ def test_burial_leaves_nothing_but_the_marked_row(cell_db):
     made = an_instance(host="h1")
     with cell_db.begin() as session:
         instances.create(session, made)
-        builds.create(session, a_build(made.uuid))
+        operations.start_build(session, a_build(made), request_id="req-1")
         (operation,) = deletion.begin(session, an_action(made.uuid, action="delete"), uuid=a_uuid())
         deletion.finish(session, operation, [an_event("compute.destroy")], expected={})
         with pytest.raises(exception.Conflict):
             deletion.finish(session, operation, [], expected={})
-        assert builds.find(session, made.uuid) is None
+        assert operations.list_under_way(session, made.uuid) == []
         assert actions.get(session, made.uuid, "req-1").finish_time is not None

@@ -12,7 +12,8 @@ BY_GUEST = {FOUND, LAST_REPORTED, UNCHANGED}
 
 
 def test_each_step_of_each_kind_has_a_function_on_its_host():
-    steps = [step for kind in KINDS.values() for step in kind.steps]
+    kinds = [kind for kind in KINDS.values() if not kind.builds]  # they have a flow of their own
+    steps = [step for kind in kinds for step in kind.steps]
     undos = [step.undo for step in steps if step.undo is not None]
     assert set(STEPS) == {step.name for step in (*steps, *undos)}
 

@@ -220,7 +220,7 @@ def test_a_cast_made_within_a_call_has_no_deadline():
 # let a host build hands the token on.
 TOKEN_CARRIERS = {
     "compute.build_and_run_instance",
-    "cell-conductor.build_instances",
+    "cell-conductor.end_operation",  # of a build that has failed there
     "super-conductor.schedule_and_build_instances",
 }
 

@@ -1,19 +1,34 @@
-"""The scheduler's claims of servers that move: one on each host, until the user decides.
+"""The scheduler's claims of servers that are built, and of those that move.
 
-On the same host it is one claim, for the larger of both flavors meanwhile.
+The claim of a build is reserved when a host is chosen, and expires unless that host confirms it by
+listing the instance in its reports. So before the conductor casts a build it makes sure that the
+claim exists. A server that moves has one claim on each host, until the user decides. On the same
+host it is one claim, for the larger of both flavors meanwhile.
 """
 
 import dataclasses
 import logging
+from collections.abc import Sequence
+from typing import NamedTuple, Self
 
 from roost import exception
+from roost.conductor.placement_query import PlacementQuery
 from roost.context import RequestContext
 from roost.db.cell import identity, instances, migrations
 from roost.db.engine import Database, retried
-from roost.objects import InstanceResources, Migration, Operation, RequestSpec, Selection
+from roost.objects import (
+    InstanceResources,
+    Migration,
+    Operation,
+    RequestSpec,
+    Selection,
+    TriedHost,
+)
 from roost.objects.migration import MIGRATING
+from roost.objects.request import Retry
 from roost.operations import kinds
 from roost.operations.steps import DESTINATION, SOURCE
+from roost.rpc.notifications import Notifier
 from roost.rpc.scheduler import RESERVATION_LIFETIME
 from roost.scheduler.client import CellSchedulerClient
 
@@ -150,3 +165,109 @@ class MoveClaims:
             migrations.update(
                 session, migration.uuid, {"dest_resources": resources}, expected=[MIGRATING]
             )
+
+
+class WantedBuild(NamedTuple):
+    """What a build has asked for, the host that it was given, and what is left to try."""
+
+    spec: RequestSpec
+    selection: Selection
+    alternates: Sequence[Selection]
+    tried: Sequence[TriedHost]
+
+    @classmethod
+    def of(cls, build: Operation) -> Self:
+        """Return that of an operation as its row is."""
+        params = build.params
+        assert params is not None, "it is as its row is"
+        spec, selection = params.spec, params.selection
+        assert spec is not None, "it is a build"
+        assert selection is not None, "it is a build"
+        return cls(spec, selection, params.alternates, params.tried)
+
+
+@dataclasses.dataclass(frozen=True)
+class BuildClaims:
+    """Makes, moves and releases the claims of this cell's builds.
+
+    :param max_attempts: number of hosts that an instance is tried on
+    """
+
+    database: Database
+    scheduler: CellSchedulerClient
+    notifier: Notifier
+    max_attempts: int
+
+    def keep(self, context: RequestContext, build: Operation) -> Selection:
+        """Make sure that the build has a claim on its host; return the claimed selection.
+
+        :raises roost.exception.NoCapacity: when the claim expired and the host has no capacity left
+        """
+        wanted = WantedBuild.of(build)
+        return self.scheduler.move_claim(
+            context,
+            instance_uuid=build.instance_uuid,
+            request_spec=wanted.spec,
+            to=wanted.selection,
+        )
+
+    def take_next(
+        self, context: RequestContext, build: Operation
+    ) -> tuple[Selection, Sequence[Selection]]:
+        """Claim the next alternate with capacity; without one, request a host of this cell.
+
+        :returns: the claimed selection, and the alternates that are left
+        :raises roost.exception.NoValidHost: when no host of this cell can take it
+        """
+        wanted = WantedBuild.of(build)
+        for at, alternate in enumerate(wanted.alternates):
+            try:
+                claimed = self.scheduler.move_claim(
+                    context,
+                    instance_uuid=build.instance_uuid,
+                    request_spec=wanted.spec,
+                    to=alternate,
+                    leaving=wanted.selection.host,
+                )
+            except exception.NoCapacity:
+                LOG.info(
+                    "[instance: %s] no room on %s any more", build.instance_uuid, alternate.host
+                )
+            else:
+                return claimed, wanted.alternates[at + 1 :]
+        return self._ask_scheduler(context, build)
+
+    def release(self, context: RequestContext, instance_uuid: str) -> None:
+        """Release the instance's claim.
+
+        If the schedulers are unavailable, the claim expires: no host lists the instance any more.
+        """
+        try:
+            self.scheduler.release_claims(context, instance_uuids=[instance_uuid])
+        except exception.Unavailable as error:
+            LOG.warning("[instance: %s] claim is left to expire: %s", instance_uuid, error.message)
+
+    def _ask_scheduler(
+        self, context: RequestContext, build: Operation
+    ) -> tuple[Selection, Sequence[Selection]]:
+        wanted = WantedBuild.of(build)
+        chosen, *alternates = PlacementQuery(self.scheduler, self.notifier).select(
+            context,
+            request_spec=self._narrowed(wanted),
+            instance_uuids=[build.instance_uuid],
+            alternates=self.max_attempts - len(wanted.tried) - 1,
+        )[0]
+        return chosen, alternates
+
+    def _narrowed(self, wanted: WantedBuild) -> RequestSpec:
+        """Return the request spec limited to this cell, without the hosts already tried."""
+        tried = list(wanted.tried)
+        spec: RequestSpec = wanted.spec.obj_clone()
+        spec.num_instances = 1
+        spec.requested_cell = self._own_cell()
+        spec.ignore_hosts = [*spec.ignore_hosts, *(one.host for one in tried)]
+        spec.retry = Retry(max_attempts=self.max_attempts, tried=tried)
+        return spec
+
+    def _own_cell(self) -> str:
+        return self.database.query(identity.get)[0]

@@ -20,7 +20,14 @@ from roost.conductor.cell.operations.reports import StepReport
 from roost.context import RequestContext
 from roost.db.cell import guest_config, instances, migrations, operations
 from roost.db.engine import Database, Session, retried
-from roost.objects import InstanceResources, Migration, Operation, RequestSpec, Selection
+from roost.objects import (
+    InstanceResources,
+    Migration,
+    Operation,
+    OperationParams,
+    RequestSpec,
+    Selection,
+)
 from roost.objects.migration import CONFIRMED, CONFIRMING, FAILED, FINISHED, MIGRATING, REVERTING
 from roost.operations import advance, kinds
 from roost.operations.steps import DESTINATION, SOURCE, Ending, OperationStep
@@ -89,7 +96,8 @@ class ServerMoves:
             host = migration.host_at(step.at)
             if "reason" in values and operation.step == kind.steps[0].name:
                 spec, _ = operations.request_of(session, operation) or (None, None)
-                values["spec"] = spec and _without(spec, migration)
+                left = spec and _without(spec, migration)
+                values["params"] = OperationParams.of(spec=left)
             instances.update(session, uuid, changes, expected={"task_state": kind.tasks})
             operations.go_on(
                 session,

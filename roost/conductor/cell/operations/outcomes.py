@@ -12,12 +12,13 @@ the same hosts go on from the row; and what a step does may be done again.
 import dataclasses
 import datetime
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from roost import exception, states
-from roost.conductor.cell.builds import refuse_others, root_name
+from roost.conductor.cell.interfaces import refuse_others
 from roost.conductor.cell.liveness import COMPUTE
+from roost.conductor.cell.operations.builds import Builds
 from roost.conductor.cell.operations.delete import Deletion
 from roost.conductor.cell.operations.moves import Moving, ServerMoves, columns_at, vm_state_before
 from roost.conductor.cell.operations.reports import (
@@ -28,7 +29,7 @@ from roost.conductor.cell.operations.reports import (
 )
 from roost.conductor.failures import instant_event
 from roost.conductor.notifications import ServerNotifications
-from roost.context import RequestContext, project_context
+from roost.context import RequestContext
 from roost.db.cell import (
     actions,
     guest_config,
@@ -38,9 +39,9 @@ from roost.db.cell import (
     operations,
     services,
 )
-from roost.db.cell.operations import OverdueOperation
+from roost.db.cell.operations import OverdueOperation, named
 from roost.db.engine import Database, Session, retried
-from roost.objects import InstanceActionEvent, Operation
+from roost.objects import ImageMeta, InstanceActionEvent, Operation, instance
 from roost.operations import advance, kinds, steps
 from roost.operations.advance import Go, HostState, Next, Outcome, Stay
 from roost.operations.steps import Ending
@@ -60,6 +61,7 @@ class OperationOutcomes:
 
     host: str
     database: Database
+    builds: Builds
     moves: ServerMoves
     deletion: Deletion
     compute: Compute
@@ -77,12 +79,15 @@ class OperationOutcomes:
 
         :param seconds: the length of the lease
         """
+        if kinds.get(operation.kind).builds:
+            until = self.database.now() + datetime.timedelta(seconds=seconds)
+            return operation if self.builds.take_up(operation, until=until) else None
         found = self._take_up(operation, seconds)
         if found is not None and self.moves.claims.may_have_expired(found):
             try:
                 self.moves.keep_claim(context, found)
             except exception.NoCapacity as error:
-                guest = ObservedGuest(operation.host, states.NOSTATE, reason=error.message)
+                guest = ObservedGuest(operation.worker, states.NOSTATE, reason=error.message)
                 self.end(context, operation, StepReport(guest, Outcome.FAILED))
                 return None
             found = self._take_up(operation, seconds)
@@ -96,7 +101,7 @@ class OperationOutcomes:
         kind = kinds.get(operation.kind)
         reads_instance = kind.step(operation.step).reads_instance
         with self.database.begin() as session:
-            if services.is_forced_down(session, operation.host):
+            if services.is_forced_down(session, operation.worker):
                 return None
             if not operations.take_up(session, operation, until=until):
                 return None
@@ -110,6 +115,23 @@ class OperationOutcomes:
             if found is not None and reads_instance:
                 found.instance = guest_config.get_instance(session, found.instance_uuid)
             return found
+
+    @retried
+    def renew(
+        self, host: str, held: Sequence[str], *, seconds: float, nothing_else: bool
+    ) -> list[str]:
+        """Renew a host's leases; return the operations that it has no more.
+
+        A host that is forced down has none.
+        """
+        with self.database.begin() as session:
+            if services.is_forced_down(session, host):
+                return sorted(held)
+            over = operations.renew(session, held, host=host, seconds=seconds)
+            if nothing_else:
+                operations.end_others(session, held, host=host)
+                left_behind.renew(session, host)
+        return sorted(over)
 
     def advance(self, operation: Operation, changes: Mapping[str, Any]) -> None:
         """Change the instance in the middle of a step: to its next task state, mostly.
@@ -132,7 +154,7 @@ class OperationOutcomes:
         expected = {"host": operation.host, "task_state": kind.tasks}
         with self.database.begin() as session:
             if "image" in changes:
-                name = root_name(session, uuid, changes["image"])
+                name = _root_name(session, uuid, changes["image"])
                 changes = {**changes, "root_device_name": name}
             instances.update(session, uuid, changes, expected=expected)
             operations.check(session, operation)
@@ -160,32 +182,37 @@ class OperationOutcomes:
         )
         self._go_on(context, operation, following, report)
 
-    def overdue(self, overdue: OverdueOperation, *, is_down: bool) -> None:
+    def overdue(self, context: RequestContext, overdue: OverdueOperation, *, is_down: bool) -> None:
         """Go on with an operation whose host has not renewed its lease.
 
+        :param context: of its request, in the name of the server's project
         :param is_down: whether the host is certainly down
         """
         kind, operation = kinds.get(overdue.kind), named(overdue)
-        context = project_context(overdue.project_id, request_id=overdue.request_id)
         what = advance.overdue(
             kind,
             overdue.step,
             tries=overdue.tries,
-            host=overdue.host,
+            host=operation.host or "",
             is_host=self._state_of(overdue) if is_down else HostState.UP,
         )
         if what.next is Stay.REPEAT:
-            self._resend(context, overdue)
+            if kind.builds:
+                self.builds.repeat(context, overdue)
+            else:
+                self._resend(context, overdue)
             return
         if what.next is Stay.WAIT:
             LOG.warning("[instance: %s] %s (%s) waits for %s, which is down: force it down if it is"
                         " off for good", overdue.instance_uuid, kind, overdue.step,
                         overdue.host)  # fmt: skip
             return
+        assert overdue.host is not None, "else it is repeated"
         event = self._event("give_up", str(what.why))
+        # A server that stays on its host is not left behind there.
+        if (what.skips and (kind.is_move or kind.deletes)) or (is_down and kind.builds):
+            self.database.write(left_behind.note, overdue.instance_uuid, overdue.host)
         if what.skips:
-            if kind.is_move or kind.deletes:  # else it stays there
-                self.database.write(left_behind.note, overdue.instance_uuid, overdue.host)
             why = f"Without {overdue.host}, which removes what it has when it is up again."
             event = instant_event(
                 "cell-conductor.skip", host=self.host, result="Success", details=why
@@ -194,18 +221,20 @@ class OperationOutcomes:
                     overdue.step, overdue.host, event.details)  # fmt: skip
         found = ObservedGuest(overdue.host, None, events=[event], reason=what.why)
         outcome = Outcome.DONE if what.skips else Outcome.LOST
-        self._go_on(context, operation, what.next, StepReport(found, outcome), overdue=overdue)
+        report = StepReport(found, outcome, details=what.why)
+        self._go_on(context, operation, what.next, report, overdue=overdue)
 
     def send(self, context: RequestContext, operation: Operation) -> None:
         """Cast a step to its host; the sweeper sends a lost message again."""
         try:
-            self.compute.on(operation.host).run(context, operation=named(operation))
+            self.compute.on(operation.worker).run(context, operation=named(operation))
         except exception.Unavailable as error:
             LOG.warning("[instance: %s] cast of %s to host %s failed, the sweeper resends it: %s",
                         operation.instance_uuid, operation.kind, operation.host, error)  # fmt: skip
 
     def _resend(self, context: RequestContext, overdue: OverdueOperation) -> None:
-        self.compute.on(overdue.host).run(context, operation=named(overdue))
+        operation = named(overdue)
+        self.compute.on(operation.worker).run(context, operation=operation)
         LOG.info("[instance: %s] %s (%s) resent to %s", overdue.instance_uuid, overdue.kind,
                  overdue.step, overdue.host)  # fmt: skip
         if overdue.tries < kinds.get(overdue.kind).tries:  # then its history has enough of it
@@ -218,7 +247,8 @@ class OperationOutcomes:
         Where a server is resized on its own host, there is no other that could go on.
         """
         with self.database.read() as session:
-            known = services.list_services(session, hosts=[overdue.host], binary=COMPUTE)
+            hosts = [named(overdue).worker]
+            known = services.list_services(session, hosts=hosts, binary=COMPUTE)
             migration = migrations.unfinished(session, overdue.instance_uuid)
         fenced = any(service.forced_down for service in known)
         goes_on = migration is not None and not migration.stays_on_host
@@ -234,6 +264,9 @@ class OperationOutcomes:
         overdue: OverdueOperation | None = None,
     ) -> None:
         kind, reason = kinds.get(operation.kind), report.found.reason
+        if kind.builds:
+            self.builds.go_on(context, operation, following, report, overdue=overdue)
+            return
         if isinstance(following, Stay):
             self._note_failure(operation, report)
             return
@@ -349,6 +382,7 @@ class OperationOutcomes:
         return instant_event(name, host=self.host, result="Error", details=details)
 
 
-def named(row: OverdueOperation | Operation, **changes: str) -> Operation:
-    """Return an operation as messages name it."""
-    return Operation.of(**{name: getattr(row, name) for name in operations.NAMES} | changes)
+def _root_name(session: Session, instance_uuid: str, image: ImageMeta | None) -> str:
+    """Return the device name of the root disk, for another image."""
+    given = guest_config.find(session, instance_uuid)
+    return instance.name_by(given.block_devices if given else (), image)

@@ -33,7 +33,9 @@ class StepReport:
     """The end of a step, as its host reports it.
 
     ``handover``: what the destination has prepared for the source, as JSON. ``network_info``: the
-    interfaces as the host has plugged them. ``code``: of the error with which it failed.
+    interfaces as the host has plugged them. ``code``: of the error with which it failed;
+    ``details``: why it failed, for administrators. ``config_drive``: of a build, whether the guest
+    has one, whoever has required it.
     """
 
     found: ObservedGuest
@@ -41,6 +43,8 @@ class StepReport:
     handover: str | None = None
     network_info: NetworkInfo | None = None
     code: str | None = None
+    details: str | None = None
+    config_drive: bool = False
 
 
 def note_error(

@@ -11,19 +11,6 @@ down_revision = None
 
 def upgrade() -> None:
     op.create_table(
-        "builds",
-        sa.Column("instance_uuid", UUID, nullable=False),
-        sa.Column("attempt", sa.Integer(), nullable=False),
-        sa.Column("host", sa.String(length=255), nullable=False),
-        sa.Column("spec", LONG_TEXT, nullable=False),
-        sa.Column("selection", LONG_TEXT, nullable=True),
-        sa.Column("alternates", LONG_TEXT, nullable=False),
-        sa.Column("tried", LONG_TEXT, nullable=False),
-        sa.PrimaryKeyConstraint("instance_uuid"),
-        **TABLE,
-    )
-    op.create_index("ix_builds_host", "builds", ["host"], unique=False)
-    op.create_table(
         "identity",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("cell_uuid", UUID, nullable=False),
@@ -137,7 +124,6 @@ def upgrade() -> None:
         sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("vm_state", sa.String(length=32), nullable=False),
         sa.Column("task_state", sa.String(length=32), nullable=True),
-        sa.Column("lease_until", TIME, nullable=True),
         sa.Column("power_state", sa.Integer(), nullable=False),
         sa.Column("locked", sa.Boolean(), server_default="0", nullable=False),
         sa.Column("locked_by", sa.String(length=16), nullable=True),
@@ -158,7 +144,6 @@ def upgrade() -> None:
     )
     op.create_index("instances_by_change", "instances", ["updated_at"], unique=False)
     op.create_index("instances_by_host", "instances", ["host", "deleted_at"], unique=False)
-    op.create_index("instances_by_lease", "instances", ["task_state", "lease_until"], unique=False)
     op.create_index(
         "instances_by_project",
         "instances",
@@ -218,8 +203,9 @@ def upgrade() -> None:
         sa.Column("instance_uuid", UUID, nullable=False),
         sa.Column("kind", sa.String(length=32), nullable=False),
         sa.Column("lock", sa.String(length=64), nullable=False),
-        sa.Column("host", sa.String(length=255), nullable=False),
+        sa.Column("host", sa.String(length=255), nullable=True),
         sa.Column("step", sa.String(length=32), nullable=False),
+        sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("params", LONG_TEXT, nullable=True),
         sa.Column("handover", LONG_TEXT, nullable=True),
         sa.Column("reason", sa.Text(), nullable=True),
