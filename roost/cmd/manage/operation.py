@@ -92,8 +92,8 @@ def list_operations(
 ) -> None:
     """List the operations on servers that are under way, the oldest first, and what they wait for.
 
-    Resizes and migrations that wait for their users to confirm or revert them are listed, too;
-    builds and deletes are not. Exits with 1 when a cell is out of reach.
+    Builds are among them, and resizes and migrations that wait for their users to confirm or revert
+    them. Exits with 1 when a cell is out of reach.
     """
     instance_uuid = None if server is None else str(server)
     rows, away = [], []
