@@ -5,7 +5,7 @@ import pkgutil
 import re
 
 import roost.rpc
-from roost.objects import CellLiveness, HostFinding, NetworkRequest, Operation
+from roost.objects import CellLiveness, HostFinding, NetworkInfo, NetworkRequest, Operation
 from roost.rpc.interface import Interface
 from tests import builders
 
@@ -29,6 +29,7 @@ _VALUES = {
     "NetworkRequest": lambda: NetworkRequest.of(
         network_id=None, fixed_ip=None, port_id=None, tag=None
     ),
+    "NetworkInfo": lambda: NetworkInfo.of(vifs=[]),
     "Operation": lambda: Operation.of(
         uuid=builders.a_uuid(),
         instance_uuid=builders.a_uuid(),

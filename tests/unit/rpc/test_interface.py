@@ -9,8 +9,10 @@ from roost import conf, exception
 from roost.callers import OURSELVES, Callers, Level
 from roost.context import RequestContext
 from roost.objects import Operation
-from roost.operations.kinds import KINDS
+from roost.operations.advance import Outcome
+from roost.operations.kinds import BUILD, KINDS, REBUILD
 from roost.rpc import interface
+from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.compute import Compute
 from roost.rpc.transport import Bus
 from tests.builders import a_uuid
@@ -217,10 +219,9 @@ def test_a_cast_made_within_a_call_has_no_deadline():
 
 
 # Who speaks to other services in the user's name: hosts fetch and make images; and whoever is to
-# let a host build hands the token on.
+# let a host build hands the token on. With others it depends on their arguments: see below.
 TOKEN_CARRIERS = {
     "compute.build_and_run_instance",
-    "cell-conductor.end_operation",  # of a build that has failed there
     "super-conductor.schedule_and_build_instances",
 }
 
@@ -257,6 +258,22 @@ def test_with_an_operation_it_goes_only_where_the_host_works_on_an_image(kind):
     works = {"rebuild", "rescue", "create_image", "create_backup"}
     assert sent.auth_token == ("secret" if kind.name in works else None)
     assert sent.user_id == "alice"
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+@pytest.mark.parametrize("kind", [BUILD, REBUILD], ids=str)
+def test_a_host_hands_it_on_with_a_build_that_another_host_is_to_try(kind, outcome):
+    recording = RecordingBus()
+    recording.answers["end_operation"] = None
+    names = {"uuid": a_uuid(), "instance_uuid": a_uuid(), "host": "h1"}
+    operation = Operation.of(**names, kind=kind.name, step=kind.steps[0].name)
+    asked = context(user_id="alice", auth_token="secret")
+    CellConductor(recording).end_operation(
+        asked, operation=operation, power_state=None, events=[], outcome=outcome
+    )
+    (sent,) = recording.contexts
+    hands_on = (kind, outcome) == (BUILD, Outcome.FAILED)
+    assert sent.auth_token == ("secret" if hands_on else None)
 
 
 class Lamps(interface.Interface):
