@@ -52,7 +52,8 @@ class Build:
 
     ``selection`` is how the scheduler chose this host, if the message has it. ``wanted`` becomes
     False when the instance is deleted or on another host: the build must end. ``still`` becomes
-    True when the guest is stopped until the cell answers whether it belongs here.
+    True when the guest is stopped until the cell answers whether it belongs here. ``announced``:
+    the cell may have accepted the guest.
     """
 
     host: Host
@@ -63,6 +64,7 @@ class Build:
     begun: bool = False
     wanted: bool = True
     still: bool = False
+    announced: bool = False
     stopped: threading.Event = dataclasses.field(default_factory=threading.Event)
     image_path: pathlib.Path | None = None
     kernel: Kernel | None = None
@@ -95,10 +97,12 @@ class Build:
     def fence(self, *, gone: bool) -> None:
         """End the build before its next step, because its lease is lost.
 
-        One that is still queued asks for its lease when its turn comes.
+        One that is still queued asks for its lease when its turn comes. One that is announced may
+        be over because it has ended well, and only the answer was lost: the next one says so.
         """
         if gone:
-            self.stop(wanted=False)
+            if not self.announced:
+                self.stop(wanted=False)
         elif self.begun and not self.still:
             self.stopped.set()
 
@@ -363,6 +367,7 @@ def announce(build: Build) -> None:
     meanwhile, another host may have built the instance. If time runs out in any other way, the
     guest is left running, because the instance may be ACTIVE. A delete ends the waiting, too.
     """
+    build.announced = True
     send = functools.partial(_send_active, build)
     try:
         _retry_outcome(build, send)

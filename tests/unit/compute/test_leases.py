@@ -193,6 +193,26 @@ def test_a_delete_is_renewed_while_it_is_under_way(rig, boot):
     assert len(rig.leases) == 0
 
 
+@pytest.mark.parametrize("applied", [True, False])
+def test_a_lease_that_ends_with_an_announcement_whose_answer_was_lost_costs_no_server(rig, applied):
+    instance = rig.instance()
+    end, powers = rig.conductor.end_operation, []
+
+    def lose_the_first_answer(*args, **kwargs):
+        powers.append(rig.virt.describe(instance.uuid).power_state)
+        if len(powers) > 1 or applied:
+            end(*args, **kwargs)
+        if len(powers) == 1:
+            rig.leases.renew()
+            raise exception.Timeout("no answer")
+
+    rig.conductor.end_operation = lose_the_first_answer
+    carry(rig, instance)
+    assert instance.vm_state == states.ACTIVE
+    assert rig.virt.list_guests() == [instance.uuid]
+    assert powers == [states.RUNNING] * 2
+
+
 class Outage:
     """A cell that does not answer an announcement until it is over.
 
