@@ -4,6 +4,7 @@ Used by :mod:`roost.db.engine` only.
 """
 
 import dataclasses
+import functools
 import math
 import sqlite3
 import ssl
@@ -21,6 +22,7 @@ from roost.db import errors
 _MYSQL: Final = ("mysql", "mariadb")
 _FRESH_SECONDS: Final = 0.5  # no server restarts so fast
 _OPENINGS: Final = 200  # tries, of a twentieth of a second each
+_IN_TRANSACTION: Final = 1  # SERVER_STATUS_IN_TRANS, in MySQL's protocol
 _GRACE_SECONDS: Final = 1  # for what the server says when it ends a statement
 
 
@@ -61,6 +63,7 @@ def make_engine(url: sa.URL, *, connections: int, patience: Timeouts) -> sa.Engi
     if backend in _MYSQL:
         _share_ssl_context(engine)
         _read_committed(engine)
+    _begin_only_to_write(engine)
     return engine
 
 
@@ -165,6 +168,50 @@ def _read_committed(engine: sa.Engine) -> None:
     def _on_connect(connection: Any, _record: Any) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+
+
+def _begin_only_to_write(engine: sa.Engine) -> None:
+    """Spare reads their BEGIN and COMMIT, and all transactions the ROLLBACK after their COMMIT.
+
+    Connections commit each statement by themselves, but for transactions that may write. Of several
+    reads each sees what is committed then, as always in READ COMMITTED.
+    """
+    dialect: Any = engine.dialect
+    end = {"COMMIT": dialect.do_commit, "ROLLBACK": dialect.do_rollback}
+    if dialect.driver == "psycopg2":  # it ends only the transactions that it has begun itself
+        end = {how: functools.partial(_execute, how) for how in end}
+
+    def end_begun(how: str, connection: Any) -> None:
+        if _is_in_transaction(dialect, connection):
+            end[how](connection)
+
+    dialect.do_commit = functools.partial(end_begun, "COMMIT")
+    dialect.do_rollback = functools.partial(end_begun, "ROLLBACK")
+
+    @sa.event.listens_for(engine, "connect", insert=True)  # before statements of others
+    def _on_connect(connection: Any, _record: Any) -> None:
+        if engine.dialect.name in _MYSQL:
+            connection.autocommit(True)
+        else:
+            connection.autocommit = True
+
+    @sa.event.listens_for(engine, "begin")
+    def _on_begin(connection: sa.Connection) -> None:
+        if not connection.get_execution_options().get("reads"):
+            connection.exec_driver_sql("BEGIN")
+
+
+def _is_in_transaction(dialect: Any, connection: Any) -> bool:
+    """Return what the server has said last, without a round trip."""
+    connection = getattr(connection, "dbapi_connection", connection)  # at the first connect
+    if dialect.name in _MYSQL:
+        return bool(connection.server_status & _IN_TRANSACTION)
+    return bool(connection.info.transaction_status)  # 0: it is idle
+
+
+def _execute(statement: str, connection: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
 
 
 def _ask_only_the_idle(engine: sa.Engine) -> None:
