@@ -14,7 +14,12 @@ _SAYING_SO: dict[str, Any] = {"postgresql": postgresql.insert, "sqlite": sqlite.
 
 
 def insert_once(session: Session, table: sa.Table, values: Mapping[str, Any]) -> bool:
-    """Insert a row; False when one with the same unique key exists.
+    """Insert a row, as :func:`insert_new` does; return whether it is new."""
+    return insert_new(session, table, values) is not None
+
+
+def insert_new(session: Session, table: sa.Table, values: Mapping[str, Any]) -> Any:
+    """Insert a row; return its primary key, or None when one with the same unique key exists.
 
     SQL expressions among ``values`` are constants: the statement is kept by their identity.
 
@@ -25,12 +30,12 @@ def insert_once(session: Session, table: sa.Table, values: Mapping[str, Any]) ->
     plain = {name: each for name, each in values.items() if name not in given}
     statement = _insert(session.dialect.name, table, tuple(given.items()))
     if session.dialect.name in _SAYING_SO:
-        return session.execute(statement, plain).first() is not None
+        return session.execute(statement, plain).scalar()
     try:
-        session.execute(statement, plain)
+        key: Any = session.execute(statement, plain).inserted_primary_key
     except db_exception.DBDuplicateEntry:
-        return False
-    return True
+        return None
+    return key[0]
 
 
 @functools.lru_cache(maxsize=1000)

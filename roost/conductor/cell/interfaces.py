@@ -14,6 +14,7 @@ from roost.db.cell import instances, operations, ports
 from roost.db.engine import Database, Session, retried
 from roost.networks import LocalNetwork
 from roost.objects import NetworkInfo, NetworkRequest, Vif
+from roost.operations.kinds import BUILD
 
 _EXPECTABLE: Final = ("host", "attempt", "vm_state", "task_state")
 _STATES: Final = (states.ACTIVE, states.PAUSED, states.STOPPED)
@@ -34,7 +35,8 @@ class Interfaces:
         """
         with self.database.begin() as session:
             instance = instances.get(session, instance_uuid)
-            moves = operations.find_move(session, instance_uuid)
+            builds = instance.task_state in BUILD.tasks
+            moves = None if builds else operations.find_move(session, instance_uuid)
             if moves is not None and moves.host != host:
                 raise exception.Conflict(f"{instance_uuid} moves, and {moves.host} works on it.")
             info = ports.allocate(

@@ -111,9 +111,14 @@ class BootService:
     def _lease(
         self, request_uuid: str, instance_uuids: Sequence[str], *, owner: str
     ) -> tuple[list[BuildRequest], RequestSpec | None]:
+        now = self.database.now()
         with self.database.begin() as session:
             leased = build_requests.lease(
-                session, owner=owner, seconds=self.lease_seconds, instance_uuids=instance_uuids
+                session,
+                owner=owner,
+                now=now,
+                seconds=self.lease_seconds,
+                instance_uuids=instance_uuids,
             )
             return leased, build_requests.get_spec(session, request_uuid) if leased else None
 

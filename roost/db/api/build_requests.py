@@ -136,13 +136,19 @@ def pin(session: Session, instance_uuid: str, request_uuid: str, zone: str | Non
 
 
 def lease(
-    session: Session, *, owner: str, seconds: float, instance_uuids: Sequence[str]
+    session: Session,
+    *,
+    owner: str,
+    seconds: float,
+    instance_uuids: Sequence[str],
+    now: datetime.datetime | None = None,
 ) -> list[BuildRequest]:
     """Lease those of these build requests that have no lease.
 
     :param owner: names this lease, not only the daemon, so it must be new each time
+    :param now: by the clock of the database, where it is known
     """
-    now = clock.now(session)
+    now = now or clock.now(session)
     session.execute(
         sa.update(_requests)
         .where(_requests.c.instance_uuid.in_(instance_uuids), _free(now))
@@ -166,8 +172,10 @@ def target_cell(session: Session, cells: Mapping[str, str | None], *, owner: str
     for cell_uuid in sorted({*cells.values()}, key=str):
         there = [uuid for uuid, cell in cells.items() if cell == cell_uuid]
         mine = sa.and_(_requests.c.instance_uuid.in_(there), _requests.c.lease_owner == owner)
-        session.execute(sa.update(_requests).where(mine).values(cell_uuid=cell_uuid))
-        aimed.update(session.scalars(sa.select(_requests.c.instance_uuid).where(mine)))
+        recorded = session.execute(sa.update(_requests).where(mine).values(cell_uuid=cell_uuid))
+        if recorded.rowcount < len(there):  # some have another lease, or are deleted
+            there = [*session.scalars(sa.select(_requests.c.instance_uuid).where(mine))]
+        aimed.update(there)
     return aimed
 
 

@@ -13,7 +13,7 @@ from roost import exception
 from roost.db import newest, prepared
 from roost.db.cell import models
 from roost.db.engine import Session
-from roost.db.insert import insert_once
+from roost.db.insert import insert_new
 from roost.db.types import database_now
 from roost.objects import InstanceAction, InstanceActionEvent
 
@@ -27,16 +27,16 @@ _END: Final = sa.select(*[_actions.c[name] for name in ("finish_time", "message"
     _actions.c.operation_uuid == sa.bindparam("operation_uuid")
 )
 _NO_EVENT: Final = dict.fromkeys(_EVENT)
-# By the column that names the action; built once, as each step of each server has events.
-_ADD_EVENT: Final = {
-    column: sa.insert(_events).from_select(
-        ["action_id", *_EVENT],
-        sa.select(
-            _actions.c.id, *[sa.bindparam(name, type_=_events.c[name].type) for name in _EVENT]
-        ).where(_actions.c[column] == sa.bindparam(column)),
-    )
-    for column in ("id", "operation_uuid")
-}
+_OF_OPERATION: Final = _actions.c.operation_uuid == sa.bindparam("operation_uuid")
+_ID: Final = sa.select(_actions.c.id).where(_OF_OPERATION)
+_ADD_EVENTS: Final = sa.insert(_events)
+# One event, without a look at the id of its action.
+_ADD_EVENT: Final = _ADD_EVENTS.from_select(
+    ["action_id", *_EVENT],
+    sa.select(
+        _actions.c.id, *[sa.bindparam(name, type_=_events.c[name].type) for name in _EVENT]
+    ).where(_OF_OPERATION),
+)
 
 
 class ActionEnd(NamedTuple):
@@ -63,10 +63,10 @@ def start(session: Session, action: InstanceAction, *, operation_uuid: str | Non
         "updated_at": database_now(),
     }
     events = values.pop("events", [])
-    if not insert_once(session, _actions, values):
+    action_id = insert_new(session, _actions, values)
+    if action_id is None:
         return False
-    if events:
-        _insert_events(session, _id_of(session, action), events)
+    _insert_events(session, action_id, events)
     if action.action != CREATE:
         mine = _actions.c.instance_uuid == action.instance_uuid
         over = (_actions.c.action != CREATE, _actions.c.finish_time.is_not(None))
@@ -87,29 +87,19 @@ def add_to_operation(
 
     :param code: of the error with which it failed, if there was one
     """
-    if events or finish:
-        failed = {"message": message, "code": code}
-        _add(session, "operation_uuid", operation_uuid, events, finish=finish, **failed)
-
-
-def _add(
-    session: Session,
-    column: str,
-    of: int | str,
-    events: Sequence[InstanceActionEvent],
-    *,
-    finish: bool,
-    message: str | None,
-    code: str | None = None,
-) -> None:
-    for event in events:
-        session.execute(_ADD_EVENT[column], _NO_EVENT | event.values() | {column: of})
+    if not (events or finish):
+        return
+    named = {"operation_uuid": operation_uuid}
+    if len(events) == 1:
+        session.execute(_ADD_EVENT, _NO_EVENT | events[0].values() | named)
+    elif events and (action_id := session.scalar(_ID, named)) is not None:
+        _insert_events(session, action_id, events)
     changes: dict[str, Any] = {"updated_at": database_now()}
     if finish:
         changes["finish_time"] = changes["updated_at"]
     if message is not None:
         changes |= {"message": message, "code": code}
-    prepared.update(session, _actions, {column: of}, changes)
+    prepared.update(session, _actions, named, changes)
 
 
 def records(session: Session, operation_uuid: str) -> bool:
@@ -173,18 +163,10 @@ def get(session: Session, instance_uuid: str, request_id: str) -> InstanceAction
     return _action(row, [_event(found) for found in events])
 
 
-def _id_of(session: Session, action: InstanceAction) -> int:
-    named = ("instance_uuid", "request_id", "action")
-    same = [_actions.c[name] == getattr(action, name) for name in named]
-    found: int = session.execute(sa.select(_actions.c.id).where(*same)).scalar_one()
-    return found
-
-
 def _insert_events(session: Session, action_id: int, events: Sequence[InstanceActionEvent]) -> None:
     if events:
-        session.execute(
-            sa.insert(_events), [{**event.values(), "action_id": action_id} for event in events]
-        )
+        rows = [_NO_EVENT | event.values() | {"action_id": action_id} for event in events]
+        session.execute(_ADD_EVENTS, rows)
 
 
 def _action(row: sa.Row[tuple[object, ...]], events: list[InstanceActionEvent]) -> InstanceAction:

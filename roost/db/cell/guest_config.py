@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from roost import exception
-from roost.db import wire
+from roost.db import prepared, wire
 from roost.db.cell import instances, models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
@@ -59,7 +59,7 @@ def forget_password(session: Session, instance_uuid: str) -> None:
     if found is not None and found.admin_password is not None:
         found.admin_password = None
         found.obj_reset_changes()
-        put(session, instance_uuid, found)
+        _change(session, instance_uuid, provisions=wire.dump(found))
 
 
 def forget_secrets(session: Session, instance_uuid: str) -> None:
@@ -67,7 +67,7 @@ def forget_secrets(session: Session, instance_uuid: str) -> None:
     found = find(session, instance_uuid)
     if found is not None and (found.admin_password is not None or found.files):
         found.forget_secrets()
-        put(session, instance_uuid, found)
+        _change(session, instance_uuid, provisions=wire.dump(found))
 
 
 def read_password(session: Session, instance_uuid: str) -> str:
@@ -99,5 +99,8 @@ def _value(session: Session, column: sa.Column[str], instance_uuid: str) -> str 
 
 def _put(session: Session, instance_uuid: str, **values: str | None) -> None:
     if not insert_once(session, _provisions, {"instance_uuid": instance_uuid, **values}):
-        mine = _provisions.c.instance_uuid == instance_uuid
-        session.execute(sa.update(_provisions).where(mine).values(values))
+        _change(session, instance_uuid, **values)
+
+
+def _change(session: Session, instance_uuid: str, **values: str | None) -> None:
+    prepared.update(session, _provisions, {"instance_uuid": instance_uuid}, values)
