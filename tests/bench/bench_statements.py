@@ -11,8 +11,9 @@ With ``--set conductor.reclaim_instance_interval=3600`` of the rig, soft deletes
 
 What the rig does anyway (heartbeats, reports, sweeps) is watched first, and subtracted, by the
 sequence of statements or by method; what is left of it is shown from half per server on. Statements
-are without COMMIT and ROLLBACK. Figures are means per server. Reports, and judges nothing. The log
-is of the whole database server: use it alone.
+are without BEGIN and COMMIT; a ROLLBACK without a BEGIN counts. Transactions are those that may
+write: reads need none. Figures are means per server. Reports, and judges nothing. The log is of the
+whole database server: use it alone.
 """
 
 import argparse
@@ -44,7 +45,7 @@ from tests.bench import meters
 
 SETTLE = 4.0  # seconds after the last server is at rest
 _COLUMNS = ("statements", "transactions", "messages")
-_ENDS = ("COMMIT", "ROLLBACK")
+_BEGIN, _ENDS = "BEGIN", ("COMMIT", "ROLLBACK")
 _VALUE = re.compile(r"'(?:[^'\\]|\\.|'')*'|\b\d+(?:\.\d+)?\b")
 _LIST = re.compile(r"\((?:\?|NULL|, )+\)")
 _ROWS = re.compile(r"(VALUES \(.*?\))(?:, ?\(.*?\))+", re.DOTALL)
@@ -81,6 +82,8 @@ class StatementLog:
     def transactions(self, programs):
         """Yield (program, statements without their values) of what was recorded.
 
+        A transaction starts with its BEGIN; what is read without one is alone.
+
         :param programs: who is behind a local port
         """
         known = "SELECT id, host FROM information_schema.processlist WHERE user LIKE :users"
@@ -95,10 +98,15 @@ class StatementLog:
             **self._users,
         )
         for thread, statement in rows:
-            if statement not in _ENDS:
+            who = programs.get(ports.get(thread), "?")
+            if statement == _BEGIN:
+                open_ones[thread] = [_BEGIN]
+            elif statement in _ENDS:
+                yield who, tuple(open_ones.pop(thread, [statement]))
+            elif thread in open_ones:
                 open_ones[thread].append(_shape(statement))
-            elif open_ones[thread]:
-                yield programs.get(ports.get(thread), "?"), tuple(open_ones.pop(thread))
+            else:
+                yield who, (_shape(statement),)
 
 
 class Firehose:
@@ -259,8 +267,8 @@ def _report(name, seen, idle, asked):
     totals = collections.defaultdict(lambda: [0, 0, 0])
     for (program, statements), number in transactions.items():
         for who in (program, "all"):
-            totals[who][0] += number * len(statements)
-            totals[who][1] += number
+            totals[who][0] += number * sum(one != _BEGIN for one in statements)
+            totals[who][1] += number * (statements[0] == _BEGIN)
     for (program, _what), number in messages.items():
         for who in (program, "all"):
             totals[who][2] += number
