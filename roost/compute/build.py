@@ -185,6 +185,9 @@ def hand_back(build: Build, why: str, *, reschedulable: bool, for_user: str | No
     except exception.Unavailable as error:
         LOG.warning("%s could not be handed back: %s", build, error.message)
         return False
+    except Exception:
+        LOG.exception("%s could not be handed back", build)
+        return False
     return True
 
 
@@ -267,9 +270,10 @@ def adopt(build: Build) -> None:
 def _begin(build: Build) -> None:
     since = build.host.leases.clock()
     found = build.host.conductor.begin_operation(build.context, operation=build.operation)
-    build.begun = found is not None
-    if build.begun:
+    if found is not None:
+        build.lease.resume()  # it may have been over while no conductor answered
         build.lease.hold(since=since)
+    build.begun = found is not None
 
 
 @_step
@@ -461,6 +465,7 @@ def _check_active(build: Build) -> None:
     (found,) = build.host.conductor.locate_instances(
         build.context, host=build.host.name, instance_uuids=[build.uuid]
     )
-    is_this = found.presence == HERE and found.attempt == build.instance.attempt
+    # A rebuild that its user has asked for since is a later attempt; it waits until this has ended.
+    is_this = found.presence == HERE and found.attempt >= build.instance.attempt
     if not (is_this and found.vm_state in BUILT):
         raise build.unwanted("it was deleted, or is elsewhere")

@@ -101,7 +101,12 @@ class Lease:
     lost: bool = False
 
     def hold(self, *, since: float) -> None:
-        """Note that the cell granted the lease, in the answer to a request sent at ``since``."""
+        """Note that the cell granted the lease, in the answer to a request sent at ``since``.
+
+        Only :meth:`resume` brings back one that is over: the cell may mean a later attempt.
+        """
+        if self.is_over():
+            return
         until = since + self.keeper.usable_seconds
         self.until = until if self.until is None else max(self.until, until)
 

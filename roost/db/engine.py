@@ -142,11 +142,12 @@ class Database:
     def _transaction(self, engine: sa.Engine) -> Iterator[Session]:
         begun = False
         try:
-            with engine.begin() as session:
+            with engine.connect() as session:
                 begun = True
-                if self._clock.is_due:
-                    self._clock.read(session)
-                yield session
+                with session.begin():
+                    if self._clock.is_due:
+                        self._clock.read(session)
+                    yield session
         except errors.RAISED as error:
             known = errors.meaning(error, name=str(self), begun=begun)
             if known is None:

@@ -83,11 +83,12 @@ class Operation(base.RoostObject):
     ``kind`` is a name of :data:`roost.operations.kinds.KINDS`, ``host`` works on it, ``params``
     are its arguments, ``step`` is what it does now; without a host, a conductor does it. Of a
     build, ``attempt`` numbers those on all hosts: a message of an earlier one means nothing. Of a
-    move, ``handover`` is what the destination has prepared for the source, as JSON. Only some
-    readers set ``instance``, ``migration`` and ``created_at``.
+    move, ``handover`` is what the destination has prepared for the source, as JSON. ``reason`` is
+    why it is being undone, or will fail, for its user. Only some readers set ``instance``,
+    ``migration`` and ``created_at``.
     """
 
-    # 1.1: step, handover, migration; 1.2: params in place of image, attempt
+    # 1.1: step, handover, migration; 1.2: params in place of image, attempt, reason
     VERSION = "1.2"
     fields = {
         "uuid": fields.UUIDField(),
@@ -99,6 +100,7 @@ class Operation(base.RoostObject):
         "instance": fields.ObjectField("Instance", nullable=True, default=base.NOTHING),
         "step": fields.StringField(),
         "attempt": fields.IntegerField(default=1),
+        "reason": fields.StringField(nullable=True, default=base.NOTHING),
         "handover": fields.StringField(nullable=True, default=base.NOTHING),
         "migration": fields.ObjectField("Migration", nullable=True, default=base.NOTHING),
     }

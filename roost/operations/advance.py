@@ -8,7 +8,7 @@ fails on one host is placed on another; ``conductor/cell/operations/builds.py`` 
 import enum
 from typing import Final, NamedTuple
 
-from roost.operations.steps import HOST, IN_ERROR, Ending, Kind, OperationStep
+from roost.operations.steps import CONDUCTOR, HOST, IN_ERROR, Ending, Kind, OperationStep
 
 
 class Outcome(enum.StrEnum):
@@ -106,7 +106,7 @@ def overdue(kind: Kind, name: str, *, tries: int, host: str, is_host: HostState)
     if is_host is HostState.UP:
         if kind.why_not_resent is not None:
             return Overdue(End(kind.lost), kind.why_not_resent)
-        if tries < kind.tries or kind.repeated_until_done:
+        if tries < kind.tries or kind.repeated_until_done or step.at == CONDUCTOR:
             return _REPEAT
         why = f"{who} did not do it: it was sent there {kind.tries + 1} times."
     else:
@@ -151,11 +151,11 @@ def _giving_up(kind: Kind, step: OperationStep) -> Next | None:
 
 
 def _index(kind: Kind, name: str) -> int:
-    """Return where a step is among those of its kind, or the one that it undoes or asks about."""
+    """Return where a step is among those of its kind, or the one that it belongs to."""
     return next(
         at
         for at, step in enumerate(kind.steps)
-        if any(one is not None and one.name == name for one in (step, step.undo, step.ask))
+        if name in {one.name for one in (step, step.undo, step.ask, step.elsewhere) if one}
     )
 
 

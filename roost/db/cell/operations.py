@@ -109,6 +109,7 @@ class OverdueOperation(NamedTuple):
     step: str
     attempt: int
     tries: int
+    task_state: str | None
     lease_until: datetime.datetime
 
 

@@ -149,6 +149,24 @@ def test_an_announcement_without_an_answer_is_sent_again(rig, error, applied):
     assert len(rig.conductor.events[instance.uuid]) == 5, "no event is written twice"
 
 
+def test_a_server_that_is_to_be_rebuilt_before_its_host_knows_that_it_is_active_keeps_its_guest(
+    rig,
+):
+    instance = rig.instance()
+    end = rig.conductor.end_operation
+
+    def lose_the_answer(*args, **kwargs):
+        rig.conductor.end_operation = end
+        end(*args, **kwargs)
+        instance.task_state, instance.attempt = states.REBUILDING, instance.attempt + 1
+        raise exception.Timeout("no answer")
+
+    rig.conductor.end_operation = lose_the_answer
+    carry(rig, rig.instance(uuid=instance.uuid).obj_clone())
+    assert rig.virt.list_guests() == [instance.uuid]
+    assert rig.conductor.rescheduled == []
+
+
 def test_a_guest_that_may_be_active_is_never_destroyed(rig):
     instance = rig.instance()
     rig.conductor.fail("end_operation", *[exception.Timeout("no answer")] * 1000)

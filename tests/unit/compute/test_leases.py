@@ -114,6 +114,31 @@ def test_a_lease_that_was_over_does_not_come_back(rig):
     assert in_silence(rig)
 
 
+def test_a_lease_that_was_over_before_anybody_noticed_does_not_come_back_by_a_renewal(rig):
+    def stand_still_and_renew_at_once():
+        rig.clock.advance(USABLE)
+        rig.leases.renew()
+
+    carry(rig, rig.instance(), around("spawn", after=stand_still_and_renew_at_once))
+    assert in_silence(rig)
+
+
+def test_an_outage_before_a_build_begins_costs_it_nothing(rig):
+    begin = rig.conductor.begin_operation
+
+    def be_away_for_long(*args, **kwargs):
+        rig.conductor.begin_operation = begin
+        rig.leases.renew()  # as while it was queued
+        rig.clock.advance(2 * USABLE)
+        rig.leases.fence()
+        raise exception.Timeout("no answer")
+
+    rig.conductor.begin_operation = be_away_for_long
+    instance = rig.instance()
+    carry(rig, instance)
+    assert instance.vm_state == states.ACTIVE
+
+
 def test_a_build_that_is_somebody_elses_by_now_stops(rig):
     handed = rig.instance()
 

@@ -326,3 +326,14 @@ def test_a_host_moves_an_operation_only_to_its_own_tasks(cell):
         outcomes.advance(operation, {"task_state": states.REBUILD_SPAWNING})
     assert outcomes.take_up(cell.context, operation, seconds=30) is None
     assert get(cell, other.uuid).task_state == states.REBUILDING
+
+
+def test_a_build_that_its_host_never_heard_of_is_sent_again_however_often_it_was_restarted(cell):
+    made = overdue(cell, task=states.SCHEDULING)
+    with cell.database.begin() as session:
+        session.execute(sa.update(models.operations).values(tries=BUILD.tries))
+    for _ in range(5):
+        cell.sweep()
+        end_leases(cell)
+    assert told(cell) == [("h1", "build_and_run_instance")] * 5
+    assert (get(cell, made.uuid).attempt, row(cell, made.uuid).params.tried) == (1, [])

@@ -19,6 +19,7 @@ from roost.objects import (
     TriedHost,
 )
 from roost.operations.advance import Outcome
+from roost.operations.kinds import BUILD
 from tests.builders import (
     CELL1,
     a_pci_allocation,
@@ -224,6 +225,18 @@ def test_a_build_that_ends_in_error_leaves_no_ports_and_no_build(cell):
         assert operations.list_under_way(session, made.uuid) == []
 
 
+def test_a_failure_that_no_host_cures_stays_one_when_the_scheduler_is_away(cell):
+    made = under_way(cell)
+    cell.scheduler.away = True
+    give_up(cell, made.uuid, "image is corrupt")
+    assert get(cell, made.uuid).vm_state == states.BUILDING
+    cell.scheduler.away = False
+    end_leases(cell)
+    cell.sweep()
+    assert fault(cell, made.uuid) == "Build failed: image is corrupt"
+    assert cell.bus.sent == []
+
+
 def test_a_doubled_message_moves_a_build_once(cell):
     made = under_way(cell)
     fail(cell, made.uuid)
@@ -278,7 +291,7 @@ def test_a_slow_conductor_leaves_the_claim_where_a_faster_one_put_the_instance(c
     made = under_way(cell)
 
     def be_faster():
-        fail(cell, made.uuid)
+        cell.builds.place(cell.context, row(cell, made.uuid))
         fail(cell, made.uuid, "h2", 2)
 
     meanwhile(cell, be_faster)
@@ -290,14 +303,55 @@ def test_a_slow_conductor_leaves_the_claim_where_a_faster_one_put_the_instance(c
 def test_with_the_scheduler_away_an_end_in_error_waits_or_its_claim_would_be_left(cell):
     made = under_way(cell, tried=("h2", "h3"))
     cell.scheduler.away = True
-    with pytest.raises(exception.Unavailable):
-        fail(cell, made.uuid)
+    fail(cell, made.uuid)
     assert get(cell, made.uuid).vm_state == states.BUILDING
     cell.scheduler.away = False
     end_leases(cell)
     cell.sweep()
     assert get(cell, made.uuid).vm_state == states.ERROR
     assert cell.scheduler.claims == {}
+
+
+def test_a_conductor_that_gives_up_late_takes_nothing_from_a_build_that_has_a_host_by_now(cell):
+    made = under_way(cell, alternates=())
+    ports = FreedPorts()
+    cell.outside_ports = ports
+    cell.scheduler.room = {"h1": 1, "h2": 1}
+    choose = cell.scheduler.select_destinations
+
+    def be_slow(*args, **kwargs):
+        cell.scheduler.select_destinations = choose
+        cell.builds.place(cell.context, row(cell, made.uuid))
+        cell.scheduler.room = {"h1": 1}
+        return choose(*args, **kwargs)
+
+    cell.scheduler.select_destinations = be_slow
+    fail(cell, made.uuid)
+    assert get(cell, made.uuid).host == "h2"
+    assert (cell.scheduler.claims, ports.freed) == ({made.uuid: "h2"}, [])
+
+
+class FreedPorts:
+    def __init__(self):
+        self.freed = []
+
+    def free(self, uuid):
+        self.freed.append(uuid)
+
+
+@pytest.mark.parametrize("tries", [0, BUILD.tries, 100])
+def test_a_build_that_nobody_places_is_placed_by_the_next_sweep_however_often_it_was_restarted(
+    cell, tries
+):
+    made = under_way(cell)
+    cell.scheduler.away = True
+    fail(cell, made.uuid)
+    cell.scheduler.away = False
+    with cell.database.begin() as session:
+        session.execute(sa.update(models.operations).values(tries=tries))
+    end_leases(cell)
+    cell.sweep()
+    assert get(cell, made.uuid).host == "h2"
 
 
 def test_a_slow_conductor_that_gives_up_leaves_the_claim_of_one_that_did_not(cell):

@@ -134,23 +134,30 @@ class Builds:
         :raises roost.exception.NotFound: when the instance does not exist
         """
         if report.outcome is Outcome.DONE:
-            if self._write_end(build, report, at=self.database.now()):
-                self.notifications.built(context, str(build.instance_uuid))
+            self._write_end(build, report, at=self.database.now())
+            self.notifications.built(context, str(build.instance_uuid))
             return
         why = report.details or report.found.reason or ""
         LOG.warning("[instance: %s] build (attempt %d) failed on %s: %s",
                     build.instance_uuid, build.attempt, build.host, why)  # fmt: skip
         shown = None if overdue is not None else report.found.reason
         tried = TriedHost.of(host=build.host, node=None, reason=why, user_reason=shown)
-        failed = self._note_failure(build, tried, report.found.events, overdue)
-        if isinstance(following, Go):
+        final = None if isinstance(following, Go) else why
+        failed = self._note_failure(build, tried, report.found.events, overdue, final=final)
+        if failed is None:  # it was reported before: whoever heard that goes on, or the sweep
+            return
+        try:
             self.place(context, failed)
-        else:
-            inside = f"Build failed: {_summary(failed)}"
-            self._abandon(context, failed, PlacementFailure(f"Build failed: {why}", inside))
+        except exception.Unavailable as error:  # its host need not wait for that
+            LOG.warning("[instance: %s] build is placed by the next sweep: %s",
+                        build.instance_uuid, error.message)  # fmt: skip
 
     def place(self, context: RequestContext, build: Operation) -> None:
-        """Find the next host for a build that has failed on one; repeatable."""
+        """Find the next host for a build that has failed on one, or end it; repeatable."""
+        if build.reason is not None:
+            inside = f"Build failed: {_summary(build)}"
+            self._abandon(context, build, PlacementFailure(f"Build failed: {build.reason}", inside))
+            return
         if len(WantedBuild.of(build).tried) >= self.max_attempts:
             self._abandon(context, build, _attempts_used_up(build))
             return
@@ -166,7 +173,7 @@ class Builds:
             self._abandon(context, build, reason)
             return
         params = _params(build).but(selection=chosen, alternates=list(alternates))
-        event = self._moved(build, chosen.host)
+        event = self._event("reschedule", f"from {_left(build)} to {chosen.host}")
         same = operations.SAME_TRIES
         instance = self._write_attempt(build, chosen, event, params=params, tries=same)
         if instance is None:
@@ -203,10 +210,11 @@ class Builds:
         params, attempt = _params(build), build.attempt
         begun = instance.task_state != states.SCHEDULING
         if begun or selection != params.selection:
+            what = "lease" if begun else "claim"
             again = self._write_attempt(
                 build,
                 selection,
-                self._moved(build, build.host),
+                self._event("reschedule", f"again on {build.host}, whose {what} of it expired"),
                 overdue=overdue,
                 params=params.but(selection=selection),
                 tries=overdue.tries + begun,
@@ -250,10 +258,13 @@ class Builds:
         tried: TriedHost,
         events: Sequence[InstanceActionEvent],
         overdue: OverdueOperation | None,
-    ) -> Operation:
+        *,
+        final: str | None,
+    ) -> Operation | None:
         """Take a build from its host into the step of a conductor; return it.
 
-        A failure that is reported twice is noted once.
+        :param final: why every host would fail
+        :returns: None: its failure was noted before
         """
         uuid, kind = str(build.instance_uuid), kinds.get(build.kind)
         step = kind.step(build.step).elsewhere
@@ -263,7 +274,7 @@ class Builds:
             if found is None or (found.uuid, found.attempt) != (build.uuid, build.attempt):
                 raise _is_over(build)
             if found.step == step.name:
-                return found
+                return None
             params = _params(found)
             params = params.but(tried=[*params.tried, tried])
             expected = {"host": build.host, "attempt": build.attempt, "task_state": kind.tasks}
@@ -277,10 +288,12 @@ class Builds:
                 until=self._until(),
                 expected=_leased(overdue),
                 params=params,
+                reason=final,
                 tries=operations.SAME_TRIES,
             )
         names = {name: getattr(found, name) for name in operations.NAMES}
-        return Operation.of(**names | {"host": None, "step": step.name}, params=params)
+        placed = {"host": None, "step": step.name}
+        return Operation.of(**names | placed, params=params, reason=final)
 
     def _write_attempt(
         self,
@@ -354,8 +367,8 @@ class Builds:
                 LOG.warning("[instance: %s] has no claim on %s: %s", uuid, instance.host, error)
 
     @retried
-    def _write_end(self, build: Operation, report: StepReport, *, at: datetime.datetime) -> bool:
-        """Write that a build has ended well; return False if an earlier try did it."""
+    def _write_end(self, build: Operation, report: StepReport, *, at: datetime.datetime) -> None:
+        """Write that a build has ended well."""
         uuid, kind = str(build.instance_uuid), kinds.get(build.kind)
         changes = {
             "vm_state": kind.done.vm_state,
@@ -369,12 +382,10 @@ class Builds:
         mine = {"host": build.host, "attempt": build.attempt}
         with self.database.begin() as session:
             expected = mine | {"task_state": _BEGUN}
-            if not instances.update(session, uuid, changes, expected=expected, at=at):
-                return False
-            events = report.found.events
-            operations.end(session, build.uuid, events, expected=mine, message=None)
-            guest_config.forget_password(session, uuid)
-        return True
+            if instances.update(session, uuid, changes, expected=expected, at=at):
+                events = report.found.events
+                operations.end(session, build.uuid, events, expected=mine, message=None)
+                guest_config.forget_password(session, uuid)
 
     def _abandon(self, context: RequestContext, build: Operation, why: PlacementFailure) -> None:
         """Release claim and ports of a build, and set its row to ERROR, with a fault.
@@ -383,6 +394,9 @@ class Builds:
             then the sweeper tries again later
         """
         uuid = str(build.instance_uuid)
+        if not self.database.query(operations.is_under_way, build):  # another has found a host
+            self._follow(context, build)
+            return
         self.scheduler.release_claims(context, instance_uuids=[uuid])
         self.outside_ports.free(uuid)
         try:
@@ -414,11 +428,6 @@ class Builds:
                 guest_config.forget_secrets(session, uuid)
                 faults.add(session, why.fault(uuid, host=_left(build)))
                 operations.end(session, build.uuid, [], expected=mine, message=why.message)
-
-    def _moved(self, build: Operation, host: str) -> InstanceActionEvent:
-        if build.host is None:
-            return self._event("reschedule", f"from {_left(build)} to {host}")
-        return self._event("reschedule", f"again on {host}, whose lease of it expired")
 
     def _event(self, name: str, details: str, *, result: str = "Success") -> InstanceActionEvent:
         return instant_event(

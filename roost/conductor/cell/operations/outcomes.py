@@ -189,6 +189,9 @@ class OperationOutcomes:
         :param is_down: whether the host is certainly down
         """
         kind, operation = kinds.get(overdue.kind), named(overdue)
+        if kind.builds and not is_down and overdue.task_state == kind.first:
+            self.builds.repeat(context, overdue)  # no host has begun it: this is no try
+            return
         what = advance.overdue(
             kind,
             overdue.step,
