@@ -9,22 +9,21 @@ from roost.db.cell import models as cell_models
 from roost.db.engine import Database
 from roost.db.types import database_now
 from tests.builders import CELL1
-from tests.integration.real_databases import make_database
+from tests.integration.real_databases import kept_in_mariadb, kept_in_postgresql
 
-__all__ = ["make_database"]
+__all__ = ["kept_in_mariadb", "kept_in_postgresql"]
 NAMES = sa.select(cell_models.identity.c.cell_name)
 COUNTS = ("Com_begin", "Com_commit", "Com_rollback")
 
 
-@pytest.fixture(params=[None, "postgresql+psycopg2"])
-def database(make_database, request):
-    """A database whose transactions all go by one connection."""
-    kept = make_database("cost", cell_models.metadata)
-    url = sa.make_url(kept.url)
-    if request.param is not None:
-        if url.get_backend_name() != "postgresql":
-            pytest.skip("a driver of PostgreSQL, under eventlet")
-        url = url.set(drivername=request.param)
+@pytest.fixture(params=["postgresql+psycopg", "postgresql+psycopg2", "mysql+pymysql"])
+def database(request):
+    """An empty database whose transactions all go by one connection."""
+    kind = "mariadb" if request.param.startswith("mysql") else "postgresql"
+    kept = request.getfixturevalue(f"kept_in_{kind}").get("cost", cell_models.metadata)
+    with kept.begin() as session:
+        session.execute(sa.delete(cell_models.identity))
+    url = sa.make_url(kept.url).set(drivername=request.param)
     one = Database(url.render_as_string(hide_password=False), connections=1)
     one.now()  # it has read the clock
     yield one
