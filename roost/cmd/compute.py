@@ -16,7 +16,7 @@ from roost.cmd import _checks, _options, _parts, _run
 from roost.cmd._daemon import Daemon, Periodic, RpcServer
 from roost.cmd._waiting import StartupCheck
 from roost.compute import host as compute_host
-from roost.compute import task_queues
+from roost.compute import work_queue
 from roost.compute.collectors import Collectors
 from roost.compute.config_drive import ConfigDrives
 from roost.compute.host import Host
@@ -26,8 +26,8 @@ from roost.compute.image_cache import ImageCache
 from roost.compute.leases import LeaseKeeper
 from roost.compute.manager import ComputeManager
 from roost.compute.operations import consoles
+from roost.compute.operations.operation_queue import Executors
 from roost.compute.resource_tracker import ResourceTracker
-from roost.compute.task_queues import Executors
 from roost.image.driver import load_store
 from roost.image.signatures import CertificateFolder, Signatures
 from roost.rpc.cell_conductor import CellConductor
@@ -99,7 +99,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
             *_healing(conf, manager),
             Periodic(TIDY, manager.tidy, "tidying"),
         ],
-        drain=[lambda seconds: manager.drain(max(0.0, seconds - task_queues.LAST_SECONDS))],
+        drain=[lambda seconds: manager.drain(max(0.0, seconds - work_queue.LAST_SECONDS))],
         on_stop=[state.close],
         closing=[manager, group, scheduler_bus, bus],
     )

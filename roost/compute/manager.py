@@ -1,25 +1,19 @@
 """The manager of a compute host: serves the RPC interface :mod:`roost.rpc.compute`."""
 
-import contextlib
-import functools
 import logging
 import time
-from collections.abc import Callable, Hashable
 from typing import Any, Final, Protocol
 
-from roost.compute import build, external_events
+from roost.compute import external_events
 from roost.compute.external_events import NetworkHealer
 from roost.compute.host import Host
 from roost.compute.host_identity import HostIdentity
-from roost.compute.instance_events import InstanceEvents
-from roost.compute.leases import Lease
-from roost.compute.locks import Locks
 from roost.compute.network.driver import DescribesPorts, FiltersGuests
-from roost.compute.operations import consoles, delete, runner, snapshot
+from roost.compute.operations import consoles
+from roost.compute.operations.build import Build, build_flow
 from roost.compute.operations.consoles import ConsoleListener
-from roost.compute.operations.operation import HostOperation
+from roost.compute.operations.operation_queue import Executors, OperationQueue
 from roost.compute.reconcile import Reconciler
-from roost.compute.task_queues import BuildQueue, Executors, TaskQueue
 from roost.compute.virt.driver import ReportsGuestEvents, TidiesUp
 from roost.context import RequestContext, admin_context
 from roost.flow import Flow
@@ -30,8 +24,6 @@ from roost.objects import (
     RequestSpec,
     Selection,
 )
-from roost.operations.kinds import KINDS
-from roost.operations.steps import DEVICE, DISK
 from roost.rpc.compute import Compute
 from roost.servicegroup.driver import ServiceGroup
 
@@ -66,7 +58,7 @@ class ComputeManager:
         reporter: ReportsHost,
         group: ServiceGroup,
         executors: Executors,
-        flow: Flow[build.Build] | None = None,
+        flow: Flow[Build] | None = None,
         door: ConsoleListener | None = None,
         resumes: bool = False,
         state: HostIdentity | None = None,
@@ -77,32 +69,22 @@ class ComputeManager:
         self._reporter = reporter
         self._group = group
         self._cell_uuid: str | None = None
-        self._locks = Locks()
         self._door = door or ConsoleListener(host.virt)
-        self._flow = flow or build.build_flow()
-        self._executors = executors
-        self._tasks = TaskQueue()
-        self._builds = BuildQueue(
-            executors.builds,
-            locks=self._locks,
-            run=lambda work: build.carry_out(work, self._flow),
-            give_back=lambda work, why: build.hand_back(work, why, reschedulable=True),
-            entered=self._entered,
-            left=self._left,
-        )
-        self._reconciler = Reconciler(
+        self._operations = OperationQueue(
             host,
-            locks=self._locks,
-            is_building=self._builds.has,
-            resumes=resumes,
+            executors=executors,
+            flow=flow or build_flow(),
         )
-        self._healer = NetworkHealer(host, locks=self._locks, is_building=self._builds.has)
+        self._queue = self._operations.queue
+        locks, is_building = self._operations.locks, self._operations.is_building
+        self._reconciler = Reconciler(host, locks=locks, is_building=is_building, resumes=resumes)
+        self._healer = NetworkHealer(host, locks=locks, is_building=is_building)
         self._news = external_events.News(
             host,
-            locks=self._locks,
-            is_building=self._builds.has,
+            locks=locks,
+            is_building=is_building,
             look=self.reconcile,
-            later=self._look_later,
+            later=self._operations.later,
         )
 
     def start(self) -> None:
@@ -122,8 +104,7 @@ class ComputeManager:
         self._host.images.clear()
         self._listen()
         self.reconcile()
-        self._builds.open()
-        self._tasks.open()
+        self._queue.open()
 
     def _listen(self) -> None:
         if isinstance(self._host.virt, ReportsGuestEvents):
@@ -254,10 +235,7 @@ class ComputeManager:
         :param timeout: seconds for work to finish
         """
         self._host.stopping.set()
-        deadline = time.monotonic() + timeout
-        self._tasks.drain()
-        built = self._builds.drain(timeout)
-        return self._tasks.wait(max(0.0, deadline - time.monotonic())) and built
+        return self._queue.drain(timeout)
 
     # RPC methods
 
@@ -270,50 +248,13 @@ class ComputeManager:
         request_spec: RequestSpec,
         selection: Selection | None = None,
     ) -> None:
-        self._builds.put(build.Build(self._host, context, operation, instance, selection))
+        wanted = Build(self._host, context, operation, instance, selection)
+        self._operations.build(wanted, ended=self._news.build_ended)
 
     def run(
         self, context: RequestContext, *, operation: Operation, password: str | None = None
     ) -> None:
-        uuid, kind = operation.instance_uuid, KINDS.get(operation.kind)
-        if kind is None:
-            refuse = functools.partial(runner.refuse, self._host, context, operation)
-            key = ("refuse", operation.uuid)
-            self._tasks.put(uuid, refuse, executor=self._executors.ends, key=key)
-            return
-        lease = Lease(self._host.leases, uuid, operation.uuid)
-        work = HostOperation(
-            host=self._host,
-            context=context,
-            kind=kind,
-            row=operation,
-            lease=lease,
-            timeline=InstanceEvents(self._host.name),
-            password=password,
-        )
-
-        do = functools.partial(self._delete if kind.deletes else self._carry_out, work)
-        once = (operation.uuid, operation.step, password is not None)
-        executor = self._executors.of(kind, operation.step)
-        # Changes of devices do not queue behind an image, which may take an hour. And other work
-        # would do nothing for a server that is being deleted.
-        queue = f"{uuid} devices" if kind.lock == DEVICE else uuid
-        self._tasks.put(queue, do, executor=executor, key=once, lease=lease, ahead=kind.deletes)
-
-    def _carry_out(self, work: HostOperation) -> None:
-        shares = work.kind.lock == DISK
-        with contextlib.nullcontext() if shares else self._locks.hold(work.uuid):
-            if not runner.run(work):
-                snapshot.forget(work)
-
-    def _delete(self, work: HostOperation) -> None:
-        if work.take_up():
-            self._builds.cancel(work.uuid)  # it has the lock
-            with self._locks.hold(work.uuid):
-                runner.run(work, is_begun=True)
-        elif delete.has_left(work):
-            with self._locks.hold(work.uuid):
-                delete.clear(work)
+        self._operations.run(context, operation, password)
 
     def external_instance_events(
         self, context: RequestContext, *, events: list[ExternalEvent]
@@ -355,15 +296,3 @@ class ComputeManager:
 
     def reconcile_guests(self, context: RequestContext) -> None:
         self._reconciler.run()
-
-    def _look_later(self, instance_uuid: str, key: Hashable, look: Callable[[], object]) -> None:
-        self._tasks.put(instance_uuid, look, executor=self._executors.ends, key=key)
-
-    def _entered(self, work: build.Build) -> None:
-        self._host.tracker.begin_operation(work.uuid)
-        self._host.leases.enter(work.lease)
-
-    def _left(self, work: build.Build) -> None:
-        self._host.leases.leave(work.lease)
-        self._host.tracker.end_operation(work.uuid)
-        self._news.build_ended(work.uuid)

@@ -3,7 +3,7 @@
 A new kind needs its row here, a function on the host for each step, with its row in ``WORK``
 (``power.py`` and others in ``compute/operations/``), and an action of the API
 (``api/servers/actions.py``); CONTRIBUTING.rst lists the files. The step of a build is the flow of
-``compute/build.py``.
+``compute/operations/build.py``.
 
 Each step of an operation is the work of one host, which reports its end to a cell-conductor. What
 follows then is in ``advance.py``. An operation on the host of the server has one step.

@@ -5,10 +5,9 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from roost.compute import build
-from roost.compute.build import Build
-from roost.compute.operations import rebuild
+from roost.compute.operations import build, rebuild
 from roost.compute.operations import runner as hosts
+from roost.compute.operations.build import Build
 from roost.conductor.cell.operations.builds import Builds
 from roost.conductor.super import boot
 from roost.flow import Flow

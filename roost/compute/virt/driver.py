@@ -442,7 +442,7 @@ class WatchesSteps(Protocol):
     """A driver that is called before every step of a build, and may fail the step."""
 
     def before_step(self, name: str) -> None:
-        """Raise to let the step fail; steps are named in :mod:`roost.compute.build`."""
+        """Raise to let the step fail; steps are named in :mod:`roost.compute.operations.build`."""
 
 
 @runtime_checkable

@@ -1,8 +1,8 @@
 """The interfaces of instances, and the ports of the local network driver.
 
-Before: ``compute/build.py`` or ``compute/operations/`` calls. After: the ports and the network_info
-in the instance's row are changed in one transaction. Ports of a network service are not here: its
-driver on the host has changed them, and writes what it has found.
+Before: a step in ``compute/operations/`` calls. After: the ports and the network_info in the
+instance's row are changed in one transaction. Ports of a network service are not here: its driver
+on the host has changed them, and writes what it has found.
 """
 
 import dataclasses

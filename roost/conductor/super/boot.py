@@ -1,8 +1,8 @@
 """Places the instances of a leased request: the steps for each, with their undos.
 
 Before: ``boot_service.py`` leased the request, and the scheduler claimed a host for each instance,
-or found none. After: ``compute/build.py`` on each host, by cast; or cell0, for instances that no
-host can take.
+or found none. After: ``compute/operations/build.py`` on each host, by cast; or cell0, for instances
+that no host can take.
 
 When a step fails, the build request stays: its lease expires, and the sweeper begins again. A
 worker may outlive its lease, or not learn that its commit succeeded; so only the owner of the lease

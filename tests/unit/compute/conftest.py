@@ -20,8 +20,8 @@ from roost.compute.manager import ComputeManager
 from roost.compute.network.local import LocalNetworkDriver
 from roost.compute.operations import runner
 from roost.compute.operations.operation import HostOperation
+from roost.compute.operations.operation_queue import Executors
 from roost.compute.resource_tracker import ResourceTracker
-from roost.compute.task_queues import Executors
 from roost.compute.virt.driver import HostResources
 from roost.compute.virt.fake.driver import FakeDriver
 from roost.compute.virt.fake.faults import Faults

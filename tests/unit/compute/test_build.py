@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from roost import exception, states
-from roost.compute.build import Build, build_flow, carry_out
+from roost.compute.operations.build import Build, build_flow, carry_out
 from roost.rpc.cell_conductor import CellConductor
 from roost.rpc.interface import endpoint
 from tests.builders import a_context, a_flavor

@@ -3,7 +3,7 @@
 import pytest
 
 from roost import exception, states
-from roost.compute.build import Build, build_flow, carry_out
+from roost.compute.operations.build import Build, build_flow, carry_out
 from tests.builders import a_context
 from tests.operation_rows import a_build
 

@@ -9,8 +9,8 @@ import pytest
 
 from roost import exception
 from roost.compute import config_drive
-from roost.compute.build import Build, build_flow, carry_out
 from roost.compute.config_drive import ConfigDrives
+from roost.compute.operations.build import Build, build_flow, carry_out
 from roost.guestdata import About, Operator
 from roost.objects import GuestConfig, InjectedFile, NetworkInfo
 from tests.builders import a_context, a_uuid, an_image, an_instance

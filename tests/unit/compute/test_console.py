@@ -43,7 +43,7 @@ def test_a_host_tells_what_its_guest_has_written(rig, boot):
 
 
 def test_a_hypervisor_that_keeps_no_consoles_is_an_answer(rig):
+    rig.host = dataclasses.replace(rig.host, virt=object())
     manager = rig.manager()
-    manager._host = dataclasses.replace(rig.host, virt=object())
     with pytest.raises(exception.Unsupported):
         manager.get_console_output(a_context(), instance_uuid=a_uuid())

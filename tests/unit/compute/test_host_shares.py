@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from roost import exception
-from roost.compute.build import Build, build_flow, carry_out
+from roost.compute.operations.build import Build, build_flow, carry_out
 from tests.builders import (
     CELL1,
     a_context,

@@ -10,8 +10,8 @@ from concurrent import futures
 import pytest
 
 from roost import exception, states
-from roost.compute.build import Build, build_flow, carry_out
 from roost.compute.image_cache import ImageCache
+from roost.compute.operations.build import Build, build_flow, carry_out
 from tests.builders import a_context, an_image
 from tests.operation_rows import a_build
 from tests.unit.compute.conftest import run

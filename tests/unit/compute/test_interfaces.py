@@ -93,7 +93,7 @@ def test_a_hypervisor_that_cannot_change_interfaces_says_so_before_anything_is_d
     rig, server, attach, detach
 ):
     manager, instance = server
-    manager._host = dataclasses.replace(rig.host, virt=Simple())
+    manager._operations._host = dataclasses.replace(rig.host, virt=Simple())
     assert attach(a_uuid())[1] == detach(a_uuid())[1] == exception.Unsupported.code
     assert rig.conductor.ports.get(instance.uuid, []) == []
 

@@ -5,8 +5,8 @@ import contextlib
 import pytest
 
 from roost import exception, states
-from roost.compute.build import Build, build_flow, carry_out
 from roost.compute.leases import Lease, LostLease
+from roost.compute.operations.build import Build, build_flow, carry_out
 from tests.builders import a_context, a_flavor
 from tests.operation_rows import a_build
 from tests.unit.compute.conftest import run
@@ -166,13 +166,14 @@ def test_a_build_that_waits_for_its_turn_is_renewed_and_needs_no_lease_before_it
     rig, boot, threads
 ):
     rig.host.virt.before_step = lambda _name: None
-    manager = rig.manager(executor=Later())
+    later = Later()
+    manager = rig.manager(executor=later)
     instance = rig.instance()
     boot(manager, instance)
     rig.leases.renew()
     rig.clock.advance(600)
     rig.leases.fence()
-    manager._builds._executor.run()
+    later.run()
     assert instance.vm_state == states.ACTIVE
     assert len(rig.leases) == 0
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from roost import exception, states
-from roost.compute.build import build_flow
+from roost.compute.operations.build import build_flow
 from tests.builders import CELL1, a_flavor, taken
 
 

@@ -8,9 +8,9 @@ from concurrent import futures
 import pytest
 
 from roost import exception, states
-from roost.compute.build import build_flow
 from roost.compute.collectors import Collectors, offered_by
 from roost.compute.network.local import LocalNetworkDriver
+from roost.compute.operations.build import build_flow
 from roost.objects import Operation
 from roost.operations.kinds import CONFIRM_RESIZE, MIGRATE
 from roost.rpc.compute import Compute

@@ -188,7 +188,8 @@ def test_what_could_not_be_put_away_is_tried_again_when_it_is_told_again(rig, se
 def test_what_the_hypervisor_cannot_do_fails_and_the_server_is_as_it_was(rig, server, task):
     manager, instance = server(task)
     before = (instance.vm_state, power(rig, instance))
-    manager._host = dataclasses.replace(rig.host, virt=Simple(rig.virt))
+    rig.host = dataclasses.replace(rig.host, virt=Simple(rig.virt))
+    manager = rig.manager()
     change(manager, instance, task)
     assert (instance.vm_state, power(rig, instance)) == before
     assert MISSING[task] in rig.conductor.faults[instance.uuid]

@@ -160,7 +160,7 @@ def test_an_instance_in_error_is_left_alone(world, there):
 def test_what_somebody_works_on_is_left_alone(world):
     instance = world.server()
     delete_elsewhere(world, instance)
-    with world.manager._locks.hold(instance.uuid):
+    with world.manager._operations.locks.hold(instance.uuid):
         world.reconcile()
     assert world.virt.list_guests() == [instance.uuid]
     world.reconcile()

@@ -8,8 +8,7 @@ import threading
 import pytest
 
 from roost import exception, states
-from roost.compute import manager as compute_manager
-from roost.compute.operations import snapshot
+from roost.compute.operations import operation_queue, snapshot
 from roost.context import admin_context
 from roost.objects import GuestConfig, ImageMeta, InjectedFile
 from roost.operations.kinds import CREATE_BACKUP, CREATE_IMAGE, OF_TASK, REBUILD
@@ -364,7 +363,7 @@ def test_a_task_that_is_over_or_somebody_elses_is_left_alone(rig, server, task):
 def test_an_operation_that_the_host_does_not_know_ends_with_that_reason(rig, server, monkeypatch):
     manager, instance = server(states.RESCUING)
     before = guest_of(rig, instance)
-    monkeypatch.setattr(compute_manager, "KINDS", {})
+    monkeypatch.setattr(operation_queue, "KINDS", {})
     do(manager, instance, states.RESCUING)
     assert guest_of(rig, instance) == before
     assert (instance.vm_state, instance.task_state) == (states.ACTIVE, None)

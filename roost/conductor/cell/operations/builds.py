@@ -1,9 +1,9 @@
 """Builds: from the first host to the next one, until the server is there or is in ERROR.
 
 Before: ``conductor/super/boot.py`` wrote the operation with its instance, and cast to the host.
-After: ``compute/build.py`` on the next host (or again on the same one), by cast; or the server is
-ACTIVE; or in ERROR, with a fault that says what its user can change, or how many hosts were tried;
-its details name every host and its failure, for administrators.
+After: ``compute/operations/build.py`` on the next host (or again on the same one), by cast; or the
+server is ACTIVE; or in ERROR, with a fault that says what its user can change, or how many hosts
+were tried; its details name every host and its failure, for administrators.
 
 A build that has failed on a host is in the step of a conductor, which finds the next one. Calls to
 the scheduler come before changes of the row: if the conductor dies in between, the sweeper comes

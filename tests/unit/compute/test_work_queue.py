@@ -136,9 +136,9 @@ def test_a_message_that_comes_again_while_it_waits_is_one(rig, boot, manager, st
     wait_until(lambda: stopping)
     for _ in range(9):
         rig.delete(manager, server)
-    assert len(manager._tasks) == 2
+    assert len(manager._queue) == 2
     go_on.set()
-    wait_until(lambda: len(manager._tasks) == 0)
+    wait_until(lambda: len(manager._queue) == 0)
 
 
 def test_a_stopping_host_finishes_the_task_under_way_and_drops_what_waits(
