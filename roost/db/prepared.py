@@ -1,18 +1,25 @@
-"""Updates and inserts built once for each set of columns; SQLAlchemy builds as long as it runs."""
+"""Statements built once for each set of columns: SQLAlchemy builds one as long as it runs it.
+
+What the columns are compared with, ``where``, is column -> the value that it has, or a collection
+of such values.
+"""
 
 import functools
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from roost.db.engine import Session
 
+FEW: Final = 12  # values that have a statement of their own, by their number
+MANY: Final = -1
+
 
 class AcceptedValues(NamedTuple):
-    """What a column is compared with: so many values, and NULL.
+    """What a column is compared with: so many values, or any number (``MANY``), and NULL.
 
-    SQLAlchemy would render a list of values anew each time.
+    SQLAlchemy renders a list of any number of values anew each time.
     """
 
     values: int
@@ -31,31 +38,71 @@ def update(
     SQL expressions among ``values`` and ``conditions`` must be constants of their modules: the
     statement is kept by their identity.
 
-    :param where: column -> the value that it has, or a collection of such values
     :param values: column -> new value, or SQL expression; assigned in this order
     :param conditions: further ones
     """
-    accepted = {name: _several(value) for name, value in where.items()}
-    kinds = tuple(
-        (name, AcceptedValues(sum(one is not None for one in some), None in some))
-        for name, some in accepted.items()
-    )
+    kinds, parameters = _accepted(where)
     given = tuple(
         (name, value if isinstance(value, sa.ClauseElement) else None)
         for name, value in values.items()
     )
-    parameters = {f"new_{name}": values[name] for name, given_as in given if given_as is None}
-    for name, some in accepted.items():
-        known = (one for one in some if one is not None)
-        parameters |= {f"is_{name}_{number}": one for number, one in enumerate(known)}
+    parameters |= {f"new_{name}": values[name] for name, given_as in given if given_as is None}
     done = session.execute(_update(table, kinds, given, conditions), parameters)
     return int(done.rowcount)
+
+
+def delete(session: Session, table: sa.Table, where: Mapping[str, Any]) -> int:
+    """Delete the rows; return how many there were."""
+    kinds, parameters = _accepted(where)
+    return int(session.execute(_delete(table, kinds), parameters).rowcount)
+
+
+def select(
+    session: Session, *columns: sa.Column[Any], where: Mapping[str, Any], lock: bool = False
+) -> sa.CursorResult[Any]:
+    """Return these columns of the rows of their table.
+
+    :param lock: lock the rows until the transaction ends
+    """
+    kinds, parameters = _accepted(where)
+    return session.execute(_select(columns, kinds, lock), parameters)
+
+
+_Kinds = tuple[tuple[str, AcceptedValues], ...]
+
+
+def _accepted(where: Mapping[str, Any]) -> tuple[_Kinds, dict[str, Any]]:
+    """Return how many values each column may have, and the parameters with these values."""
+    kinds: list[tuple[str, AcceptedValues]] = []
+    parameters: dict[str, Any] = {}
+    for name, value in where.items():
+        some = _several(value)
+        known = [one for one in some if one is not None]
+        if len(known) > FEW:
+            kinds.append((name, AcceptedValues(MANY, None in some)))
+            parameters[f"is_{name}"] = known
+        else:
+            kinds.append((name, AcceptedValues(len(known), None in some)))
+            parameters |= {f"is_{name}_{number}": one for number, one in enumerate(known)}
+    return tuple(kinds), parameters
+
+
+@functools.lru_cache(maxsize=1000)
+def _delete(table: sa.Table, where: _Kinds) -> sa.Delete:
+    return sa.delete(table).where(*[_condition(table.c[name], kind) for name, kind in where])
+
+
+@functools.lru_cache(maxsize=1000)
+def _select(columns: tuple[sa.Column[Any], ...], where: _Kinds, lock: bool) -> sa.Select[Any]:
+    table = columns[0].table
+    query = sa.select(*columns).where(*[_condition(table.c[name], kind) for name, kind in where])
+    return query.with_for_update() if lock else query
 
 
 @functools.lru_cache(maxsize=1000)
 def _update(
     table: sa.Table,
-    where: tuple[tuple[str, AcceptedValues], ...],
+    where: _Kinds,
     values: tuple[tuple[str, sa.ClauseElement | None], ...],
     conditions: tuple[sa.ColumnElement[bool], ...],
 ) -> sa.Update:
@@ -72,5 +119,12 @@ def _several(value: Any) -> Collection[Any]:
 
 
 def _condition(column: sa.Column[Any], kind: AcceptedValues) -> sa.ColumnElement[bool]:
-    equal = [column == sa.bindparam(f"is_{column.name}_{number}") for number in range(kind.values)]
-    return sa.or_(sa.false(), *equal, *([column.is_(None)] if kind.or_null else []))
+    name = f"is_{column.name}"
+    accepted: list[sa.ColumnElement[bool]] = [sa.false()]
+    if kind.values == MANY:
+        accepted.append(column.in_(sa.bindparam(name, expanding=True)))
+    else:
+        accepted += [column == sa.bindparam(f"{name}_{number}") for number in range(kind.values)]
+    if kind.or_null:
+        accepted.append(column.is_(None))
+    return sa.or_(*accepted)

@@ -88,9 +88,9 @@ class SoftDeletes:
     @retried
     def _queue(self, mapping: InstanceMapping) -> None:
         """Queue an instance for delete, if it was not restored since."""
-        uuid, as_read = str(mapping.instance_uuid), instance_mappings.as_read(mapping)
+        uuid = str(mapping.instance_uuid)
         with self.database.begin() as session:
-            queued = instance_mappings.queue_for_delete(session, uuid, as_read)
+            queued = instance_mappings.queue_for_delete(session, uuid, as_it_was=mapping)
         if queued is not None:
             LOG.info("[instance: %s] soft-deleted at %s, deleted now", uuid, mapping.put_away_at)
 

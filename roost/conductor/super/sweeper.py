@@ -26,6 +26,7 @@ from roost.db.engine import Database
 from roost.objects import BuildRequest, InstanceMapping
 
 LOG = logging.getLogger(__name__)
+_TOGETHER: Final = 100  # mappings that one transaction deletes
 _TOKENS: Final = 1000  # console tokens that one sweep deletes at most
 
 
@@ -103,28 +104,39 @@ class SuperSweeper:
             marker = page[-1][0]
             queued |= {mapping.instance_uuid for _, mapping in page}
             for cell_uuid, mappings in _by_cell(mapping for _, mapping in page).items():
-                self._finish_in_cell(cell_uuid, {m.instance_uuid: m.project_id for m in mappings})
+                self._finish_in_cell(cell_uuid, {m.instance_uuid: m for m in mappings})
         for uuid in self.missed.keys() - queued:
             del self.missed[uuid]
 
     def _unreadable(self) -> list[str]:
         return [cell.uuid for cell in self.cells.all() if not cell.is_readable]
 
-    def _finish_in_cell(self, cell_uuid: str, projects: Mapping[str, str]) -> None:
+    def _finish_in_cell(self, cell_uuid: str, queued: Mapping[str, InstanceMapping]) -> None:
         """Delete a cell's queued instances, each in the name of its project."""
         try:
             cell = self.cells.get(cell_uuid)
             with cell.database.read() as session:
-                known = instances.list_known(session, [*projects])
-                alive = instances.ending_states(session, [*projects])
+                known = instances.list_known(session, [*queued])
+                alive = instances.ending_states(session, [*queued])
             for uuid, is_ending in alive.items():
                 if not is_ending:
-                    cell.end_instance(project_context(projects[uuid]), uuid)
-            for uuid in projects:
-                if uuid not in alive and (uuid in known or self._never_comes(uuid)):
-                    self.database.write(instance_mappings.forget, uuid)
+                    cell.end_instance(project_context(str(queued[uuid].project_id)), uuid)
+            dead = [
+                mapping
+                for uuid, mapping in queued.items()
+                if uuid not in alive and (uuid in known or self._never_comes(uuid))
+            ]
+            for start in range(0, len(dead), _TOGETHER):
+                self._forget(dead[start : start + _TOGETHER])
         except exception.RoostError as error:
             LOG.warning("cell %s: deletes wait: %s", cell_uuid, error.message)
+
+    def _forget(self, dead: Sequence[InstanceMapping]) -> None:
+        try:
+            self.database.write(instance_mappings.forget_queued, dead)
+        except exception.Conflict:  # another sweep, or a try that was committed, has deleted some
+            for mapping in dead:
+                self.database.write(instance_mappings.forget, mapping.instance_uuid)
 
     def _never_comes(self, instance_uuid: str) -> bool:
         """Return whether no worker can still create an instance that its cell does not have.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from roost import states
+from roost.db import prepared
 from roost.db.api import build_requests, instance_mappings, models, quota
 from roost.db.engine import Session
 from roost.db.insert import insert_once
@@ -134,8 +135,7 @@ def use_again(session: Session, mapping: InstanceMapping, *, is_away: bool) -> b
     if not settled or is_away == (mapping.put_away_at is not None):
         return False
     values = {"put_away_at": None, "operation_uuid": str(uuids.uuid4()) if is_away else None}
-    as_read = instance_mappings.as_read(mapping)
-    if session.execute(sa.update(_mappings).where(as_read).values(values)).rowcount != 1:
+    if prepared.update(session, _mappings, instance_mappings.as_read(mapping), values) != 1:
         return False
     if not is_away:
         quota.charge(session, **instance_mappings.charge(mapping))

@@ -14,7 +14,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from roost import exception
-from roost.db import clock, ordering, wire
+from roost.db import clock, ordering, prepared, wire
 from roost.db.api import models
 from roost.db.engine import Session
 from roost.db.instance_query import ListedInstance, Wanted, matches, values_of
@@ -24,6 +24,33 @@ _requests = models.build_requests
 _specs = models.request_specs
 _mappings = models.instance_mappings
 _SPEC = sa.select(_specs.c.spec).where(_specs.c.request_uuid == sa.bindparam("request_uuid"))
+_SPEC_OF = (
+    sa.select(_specs.c.spec)
+    .join(_mappings, _mappings.c.request_uuid == _specs.c.request_uuid)
+    .where(_mappings.c.instance_uuid == sa.bindparam("instance_uuid"))
+)
+_REQUESTS = _specs.c.request_uuid.in_(sa.bindparam("request_uuids", expanding=True))
+_STILL_MAPPED = sa.select(_mappings.c.id).where(_mappings.c.request_uuid == _specs.c.request_uuid)
+_FORGET_SPECS = sa.delete(_specs).where(_REQUESTS, ~_STILL_MAPPED.exists())
+# In one order, against deadlocks.
+_HOLD = (
+    sa.select(_specs.c.request_uuid)
+    .where(_REQUESTS)
+    .order_by(_specs.c.request_uuid)
+    .with_for_update()
+)
+_THESE = _requests.c.instance_uuid.in_(sa.bindparam("instance_uuids", expanding=True))
+_OWNER = sa.bindparam("owner", type_=_requests.c.lease_owner.type)
+_FREE = sa.or_(_requests.c.lease_until.is_(None), _requests.c.lease_until < sa.bindparam("now"))
+_LEASE = (
+    sa.update(_requests)
+    .where(_THESE, _FREE)
+    .values(lease_owner=_OWNER, lease_until=sa.bindparam("until"))
+)
+_MINE = (_THESE, _requests.c.lease_owner == _OWNER)
+_LEASED = sa.select(_requests).where(*_MINE).order_by(_requests.c.id)
+_AIM = sa.update(_requests).where(*_MINE).values(cell_uuid=sa.bindparam("target"))
+_AIMED = sa.select(_requests.c.instance_uuid).where(*_MINE)
 _PLAIN = tuple(name for name in BuildRequest.fields if name != "instance")
 
 
@@ -36,9 +63,8 @@ def create(session: Session, requests: Sequence[BuildRequest], *, spec: RequestS
 
 def find(session: Session, instance_uuid: str) -> BuildRequest | None:
     """Return the build request of this instance, if it still exists."""
-    row = session.execute(
-        sa.select(_requests).where(_requests.c.instance_uuid == instance_uuid)
-    ).one_or_none()
+    mine = {"instance_uuid": instance_uuid}
+    row = prepared.select(session, *_requests.c, where=mine).one_or_none()
     return None if row is None else row_to_request(row)
 
 
@@ -47,17 +73,14 @@ def forget(session: Session, instance_uuid: str, *, owner: str | None = None) ->
 
     :param owner: only if this lease holds it
     """
-    mine = [] if owner is None else [_requests.c.lease_owner == owner]
-    gone = session.execute(
-        sa.delete(_requests).where(_requests.c.instance_uuid == instance_uuid, *mine)
-    )
-    return gone.rowcount == 1
+    mine = {} if owner is None else {"lease_owner": owner}
+    return prepared.delete(session, _requests, {"instance_uuid": instance_uuid} | mine) == 1
 
 
 def take_away(session: Session, instance_uuid: str) -> tuple[bool, str | None]:
     """Delete the build request; return whether it was still there, and its target cell."""
-    target_cell = sa.select(_requests.c.cell_uuid).where(_requests.c.instance_uuid == instance_uuid)
-    found = session.execute(target_cell.with_for_update()).one_or_none()
+    mine = {"instance_uuid": instance_uuid}
+    found = prepared.select(session, _requests.c.cell_uuid, where=mine, lock=True).one_or_none()
     if found is None or not forget(session, instance_uuid):
         return False, None
     return True, found.cell_uuid
@@ -65,10 +88,8 @@ def take_away(session: Session, instance_uuid: str) -> tuple[bool, str | None]:
 
 def holds(session: Session, instance_uuid: str, *, owner: str) -> bool:
     """Return whether this lease holds the build request, and lock it for this transaction."""
-    held = sa.select(_requests.c.id).where(
-        _requests.c.instance_uuid == instance_uuid, _requests.c.lease_owner == owner
-    )
-    return session.execute(held.with_for_update()).first() is not None
+    held = {"instance_uuid": instance_uuid, "lease_owner": owner}
+    return prepared.select(session, _requests.c.id, where=held, lock=True).first() is not None
 
 
 def get_spec(session: Session, request_uuid: str) -> RequestSpec:
@@ -89,30 +110,22 @@ def find_spec(session: Session, request_uuid: str) -> RequestSpec | None:
 
 def spec_of(session: Session, instance_uuid: str) -> RequestSpec | None:
     """Return the request spec of an instance, as it was stored; None: there is none."""
-    query = sa.select(_specs.c.spec).join(
-        _mappings, _mappings.c.request_uuid == _specs.c.request_uuid
-    )
-    spec: RequestSpec | None = wire.load(
-        session.scalar(query.where(_mappings.c.instance_uuid == instance_uuid))
-    )
+    found = session.scalar(_SPEC_OF, {"instance_uuid": instance_uuid})
+    spec: RequestSpec | None = wire.load(found)
     return spec
 
 
-def hold_spec(session: Session, request_uuid: str) -> None:
-    """Lock the spec, so that no other transaction deletes mappings of this request meanwhile.
+def hold_specs(session: Session, request_uuids: Collection[str]) -> None:
+    """Lock specs, so that no other transaction deletes mappings of these requests meanwhile.
 
     Two that delete the last two at the same time would each see the other's and keep the spec.
     """
-    held = sa.select(_specs.c.request_uuid).where(_specs.c.request_uuid == request_uuid)
-    session.execute(held.with_for_update())
+    session.execute(_HOLD, {"request_uuids": [*request_uuids]})
 
 
-def forget_spec(session: Session, request_uuid: str) -> None:
-    """Delete the spec of a request, unless an instance of it is still mapped."""
-    mapped = sa.select(_mappings.c.id).where(_mappings.c.request_uuid == request_uuid)
-    session.execute(
-        sa.delete(_specs).where(_specs.c.request_uuid == request_uuid, ~mapped.exists())
-    )
+def forget_specs(session: Session, request_uuids: Collection[str]) -> None:
+    """Delete the specs of requests of which no instance is mapped any more."""
+    session.execute(_FORGET_SPECS, {"request_uuids": [*request_uuids]})
 
 
 def pin(session: Session, instance_uuid: str, request_uuid: str, zone: str | None) -> bool:
@@ -121,7 +134,7 @@ def pin(session: Session, instance_uuid: str, request_uuid: str, zone: str | Non
     It gets a copy of the request spec with the new zone. False: another call has given it another
     spec meanwhile.
     """
-    hold_spec(session, request_uuid)
+    hold_specs(session, [request_uuid])
     spec = get_spec(session, request_uuid)
     spec.request_uuid, spec.num_instances = str(uuid.uuid4()), 1
     spec.availability_zone = zone
@@ -131,7 +144,7 @@ def pin(session: Session, instance_uuid: str, request_uuid: str, zone: str | Non
         .where(_mappings.c.instance_uuid == instance_uuid, _mappings.c.request_uuid == request_uuid)
         .values(request_uuid=spec.request_uuid)
     )
-    forget_spec(session, request_uuid if moved.rowcount == 1 else spec.request_uuid)
+    forget_specs(session, [request_uuid if moved.rowcount == 1 else spec.request_uuid])
     return moved.rowcount == 1
 
 
@@ -149,16 +162,10 @@ def lease(
     :param now: by the clock of the database, where it is known
     """
     now = now or clock.now(session)
-    session.execute(
-        sa.update(_requests)
-        .where(_requests.c.instance_uuid.in_(instance_uuids), _free(now))
-        .values(lease_owner=owner, lease_until=now + datetime.timedelta(seconds=seconds))
-    )
-    rows = session.execute(
-        sa.select(_requests)
-        .where(_requests.c.instance_uuid.in_(instance_uuids), _requests.c.lease_owner == owner)
-        .order_by(_requests.c.id)
-    )
+    until = now + datetime.timedelta(seconds=seconds)
+    theirs = {"instance_uuids": [*instance_uuids], "owner": owner}
+    session.execute(_LEASE, theirs | {"now": now, "until": until})
+    rows = session.execute(_LEASED, theirs)
     return [row_to_request(row) for row in rows]
 
 
@@ -171,10 +178,10 @@ def target_cell(session: Session, cells: Mapping[str, str | None], *, owner: str
     aimed: set[str] = set()
     for cell_uuid in sorted({*cells.values()}, key=str):
         there = [uuid for uuid, cell in cells.items() if cell == cell_uuid]
-        mine = sa.and_(_requests.c.instance_uuid.in_(there), _requests.c.lease_owner == owner)
-        recorded = session.execute(sa.update(_requests).where(mine).values(cell_uuid=cell_uuid))
+        mine = {"instance_uuids": there, "owner": owner}
+        recorded = session.execute(_AIM, mine | {"target": cell_uuid})
         if recorded.rowcount < len(there):  # some have another lease, or are deleted
-            there = [*session.scalars(sa.select(_requests.c.instance_uuid).where(mine))]
+            there = [*session.scalars(_AIMED, mine)]
         aimed.update(there)
     return aimed
 
@@ -190,21 +197,19 @@ def list_waiting(
     cell = _requests.c.cell_uuid
     rows = session.execute(
         sa.select(_requests)
-        .where(_free(now), _requests.c.created_at < now - older_than)
+        .where(_FREE, _requests.c.created_at < now - older_than)
         .where(sa.or_(cell.is_(None), cell.not_in(but_not_for)))
         .order_by(_requests.c.request_uuid, _requests.c.id)
-        .limit(1000)
+        .limit(1000),
+        {"now": now},
     )
     return [row_to_request(row) for row in rows]
 
 
 def hand_back(session: Session, owner: str) -> None:
     """End a lease early: another super-conductor can lease its build requests at once."""
-    session.execute(
-        sa.update(_requests)
-        .where(_requests.c.lease_owner == owner)
-        .values(lease_owner=None, lease_until=None)
-    )
+    free = {"lease_owner": None, "lease_until": None}
+    prepared.update(session, _requests, {"lease_owner": owner}, free)
 
 
 def row_to_request(row: sa.Row[tuple[object, ...]]) -> BuildRequest:
@@ -213,10 +218,6 @@ def row_to_request(row: sa.Row[tuple[object, ...]]) -> BuildRequest:
     return BuildRequest.of(
         instance=wire.load(values["instance"]), **{name: values[name] for name in _PLAIN}
     )
-
-
-def _free(now: datetime.datetime) -> sa.ColumnElement[bool]:
-    return sa.or_(_requests.c.lease_until.is_(None), _requests.c.lease_until < now)
 
 
 def _request_row(request: BuildRequest) -> dict[str, object]:

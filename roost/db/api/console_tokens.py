@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 import sqlalchemy as sa
 
+from roost.db import prepared
 from roost.db.api import models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
@@ -48,7 +49,7 @@ def known(session: Session, digests: Collection[str]) -> set[str]:
 
 def release(session: Session, instance_uuid: str) -> None:
     """Delete the tokens of a deleted server."""
-    session.execute(sa.delete(_tokens).where(_tokens.c.instance_uuid == instance_uuid))
+    prepared.delete(session, _tokens, {"instance_uuid": instance_uuid})
 
 
 def expired(session: Session, *, now: datetime.datetime, limit: int) -> list[str]:

@@ -10,9 +10,10 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from oslo_db import exception as db_exception
 
 from roost import exception
-from roost.db import clock
+from roost.db import clock, prepared
 from roost.db.api import (
     build_requests,
     console_tokens,
@@ -34,13 +35,19 @@ _deleted = models.deleted_mappings
 _OF_INSTANCE = sa.select(_mappings).where(
     _mappings.c.instance_uuid == sa.bindparam("instance_uuid")
 )
+_NOW = database_now()
+_INSERT_DELETED = sa.insert(_deleted).values(deleted_at=_NOW)
+_AS_READ = ("instance_uuid", "queued_for_delete", "put_away_at", "operation_uuid")
 _KEPT = ("instance_uuid", "request_uuid", "cell_uuid", "project_id", "user_id", "created_at")
 
 
-def keep(session: Session, mapping: InstanceMapping) -> None:
-    """Record an instance whose mapping this transaction deletes."""
-    kept = {name: getattr(mapping, name) for name in _KEPT}
-    insert_once(session, _deleted, {**kept, "deleted_at": database_now()})
+def _keep(session: Session, mappings: Sequence[InstanceMapping]) -> None:
+    """Record instances whose mappings this transaction deletes."""
+    rows = [{name: getattr(mapping, name) for name in _KEPT} for mapping in mappings]
+    if len(rows) == 1:
+        insert_once(session, _deleted, {**rows[0], "deleted_at": _NOW})
+    elif rows:
+        session.execute(_INSERT_DELETED, rows)
 
 
 def find_deleted(session: Session, instance_uuid: str) -> InstanceMapping | None:
@@ -90,8 +97,8 @@ def hold(session: Session, instance_uuid: str) -> None:
 
     :raises roost.exception.NotFound: when there is none
     """
-    query = sa.select(_mappings.c.id).where(_mappings.c.instance_uuid == instance_uuid)
-    if session.execute(query.with_for_update()).first() is None:
+    mine = {"instance_uuid": instance_uuid}
+    if prepared.select(session, _mappings.c.id, where=mine, lock=True).first() is None:
         raise exception.NotFound(f"Instance {instance_uuid} could not be found.")
 
 
@@ -173,34 +180,25 @@ def get(session: Session, instance_uuid: str) -> InstanceMapping:
 
 def map_to_cell(session: Session, instance_uuid: str, cell_uuid: str) -> None:
     """Map the instance to its cell."""
-    session.execute(
-        sa.update(_mappings)
-        .where(_mappings.c.instance_uuid == instance_uuid)
-        .values(cell_uuid=cell_uuid)
-    )
+    prepared.update(session, _mappings, {"instance_uuid": instance_uuid}, {"cell_uuid": cell_uuid})
 
 
-def as_read(mapping: InstanceMapping) -> sa.ColumnElement[bool]:
-    """Return the condition that an instance was not deleted or restored since, in any way."""
-    names = ("instance_uuid", "queued_for_delete", "put_away_at", "operation_uuid")
-    return sa.and_(*[_mappings.c[name] == getattr(mapping, name) for name in names])
+def as_read(mapping: InstanceMapping) -> dict[str, Any]:
+    """Return what columns have while an instance was not deleted or restored since, in any way."""
+    return {name: getattr(mapping, name) for name in _AS_READ}
 
 
 def queue_for_delete(
-    session: Session, instance_uuid: str, *conditions: sa.ColumnElement[bool]
+    session: Session, instance_uuid: str, *, as_it_was: InstanceMapping | None = None
 ) -> InstanceMapping | None:
     """Mark the instance as deleted by its user, once: it counts against no quota from here on.
 
-    :param conditions: for its mapping, such as :func:`as_read`
+    :param as_it_was: it must not have been deleted or restored since it was read
     :returns: the mapping, or None when another call did it before, or it is not so
     """
-    c = _mappings.c
-    changed = session.execute(
-        sa.update(_mappings)
-        .where(c.instance_uuid == instance_uuid, c.queued_for_delete.is_(False), *conditions)
-        .values(queued_for_delete=True)
-    )
-    if changed.rowcount != 1:
+    before = {} if as_it_was is None else as_read(as_it_was)
+    before |= {"instance_uuid": instance_uuid, "queued_for_delete": False}
+    if prepared.update(session, _mappings, before, {"queued_for_delete": True}) != 1:
         return None
     mapping = get(session, instance_uuid)
     _let_go(session, mapping)
@@ -247,18 +245,38 @@ def forget(session: Session, instance_uuid: str) -> InstanceMapping | None:
     mapping = find(session, instance_uuid)
     if mapping is None:
         return None
-    build_requests.hold_spec(session, mapping.request_uuid)
-    if session.execute(sa.delete(_mappings).where(as_read(mapping))).rowcount != 1:
+    build_requests.hold_specs(session, [mapping.request_uuid])
+    if prepared.delete(session, _mappings, as_read(mapping)) != 1:
         return None
-    build_requests.forget_spec(session, mapping.request_uuid)
-    networks.release(session, instance_uuid)
-    ports.release(session, instance_uuid)
-    security_groups.release(session, instance_uuid)
+    _forget_rest(session, [mapping])
     if not mapping.queued_for_delete:
         _let_go(session, mapping)
-    elif mapping.cell_uuid is not None:
-        keep(session, mapping)
     return mapping
+
+
+def forget_queued(session: Session, mappings: Sequence[InstanceMapping]) -> None:
+    """Delete mappings that are queued for delete, as :func:`forget` does, all together.
+
+    :raises roost.exception.Conflict: when one is deleted already; roll back then
+    """
+    theirs = {"instance_uuid": [each.instance_uuid for each in mappings], "queued_for_delete": True}
+    build_requests.hold_specs(session, {mapping.request_uuid for mapping in mappings})
+    if prepared.delete(session, _mappings, theirs) != len(mappings):
+        raise exception.Conflict("some are deleted already")
+    try:
+        _forget_rest(session, mappings)
+    except db_exception.DBDuplicateEntry as error:
+        raise exception.Conflict("some have a record already") from error
+
+
+def _forget_rest(session: Session, mappings: Sequence[InstanceMapping]) -> None:
+    """Delete what only the mappings just deleted had, and keep records of servers of cells."""
+    uuids = [mapping.instance_uuid for mapping in mappings]
+    build_requests.forget_specs(session, {mapping.request_uuid for mapping in mappings})
+    networks.release(session, uuids)
+    ports.release(session, uuids)
+    security_groups.release(session, uuids)
+    _keep(session, [one for one in mappings if one.queued_for_delete and one.cell_uuid is not None])
 
 
 def list_queued(

@@ -5,12 +5,13 @@ Tags are here as well, also those of the ports in ``ports.py``: each is a column
 
 import dataclasses
 import datetime
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from roost import exception
+from roost.db import prepared
 from roost.db.api import models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
@@ -115,8 +116,8 @@ def hold(session: Session, network_id: str) -> Network:
 
     :raises roost.exception.Invalid: when it is deleted, or has no subnet (any more)
     """
-    query = sa.select(_networks).where(_networks.c.id == network_id).with_for_update()
-    row = session.execute(query).one_or_none()
+    mine = {"id": network_id}
+    row = prepared.select(session, *_networks.c, where=mine, lock=True).one_or_none()
     if row is None:
         raise exception.Invalid(f"Network {network_id} could not be found.")
     if row.cidr is None:
@@ -144,13 +145,12 @@ def users(session: Session, network_id: str) -> list[str]:
 
 def leave(session: Session, network_id: str, instance_uuid: str) -> None:
     """Remove a server from a network."""
-    mine = (_uses.c.network_id == network_id) & (_uses.c.instance_uuid == instance_uuid)
-    session.execute(sa.delete(_uses).where(mine))
+    prepared.delete(session, _uses, {"network_id": network_id, "instance_uuid": instance_uuid})
 
 
-def release(session: Session, instance_uuid: str) -> None:
-    """Remove a deleted server from all networks."""
-    session.execute(sa.delete(_uses).where(_uses.c.instance_uuid == instance_uuid))
+def release(session: Session, instance_uuids: Collection[str]) -> None:
+    """Remove deleted servers from all networks."""
+    prepared.delete(session, _uses, {"instance_uuid": instance_uuids})
 
 
 def _check_unused(session: Session, network_id: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from roost import exception
+from roost.db import prepared
 from roost.db.api import models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
@@ -89,28 +90,20 @@ def take(session: Session, port_id: str, instance_uuid: str) -> None:
 
     :raises roost.exception.Conflict: when another server has it, or it is deleted
     """
-    c = _ports.c
-    done = session.execute(
-        sa.update(_ports)
-        .where(c.id == port_id)
-        .where(sa.or_(c.instance_uuid.is_(None), c.instance_uuid == instance_uuid))
-        .values(instance_uuid=instance_uuid)
-    )
-    if done.rowcount != 1:
+    free = {"id": port_id, "instance_uuid": (None, instance_uuid)}
+    if prepared.update(session, _ports, free, {"instance_uuid": instance_uuid}) != 1:
         raise exception.Conflict(f"Port {port_id} is still in use.")
 
 
 def give_back(session: Session, port_id: str, instance_uuid: str) -> None:
     """Free a port, if this server has it."""
-    mine = (_ports.c.id == port_id) & (_ports.c.instance_uuid == instance_uuid)
-    session.execute(sa.update(_ports).where(mine).values(instance_uuid=None))
+    mine = {"id": port_id, "instance_uuid": instance_uuid}
+    prepared.update(session, _ports, mine, {"instance_uuid": None})
 
 
-def release(session: Session, instance_uuid: str) -> None:
-    """Free all ports of a deleted server."""
-    session.execute(
-        sa.update(_ports).where(_ports.c.instance_uuid == instance_uuid).values(instance_uuid=None)
-    )
+def release(session: Session, instance_uuids: Collection[str]) -> None:
+    """Free all ports of deleted servers."""
+    prepared.update(session, _ports, {"instance_uuid": instance_uuids}, {"instance_uuid": None})
 
 
 def change(session: Session, port_id: str, changes: Mapping[str, Any]) -> bool:

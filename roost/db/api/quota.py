@@ -158,17 +158,12 @@ def take(
 def charge(session: Session, *, project_id: str, **amounts: int) -> None:
     """Count more against the project, whatever its limits: for what exists already."""
     _ensure_row(session, project_id)
-    session.execute(
-        sa.update(_usages).where(_usages.c.project_id == project_id).values(_moved(amounts))
-    )
+    _move(session, project_id, amounts)
 
 
 def give_back(session: Session, *, project_id: str, **amounts: int) -> None:
     """Count less against the project, by resource."""
-    less = {name: -amount for name, amount in amounts.items()}
-    session.execute(
-        sa.update(_usages).where(_usages.c.project_id == project_id).values(_moved(less))
-    )
+    _move(session, project_id, {name: -amount for name, amount in amounts.items()})
 
 
 def limits(
@@ -377,8 +372,10 @@ def _taking(asked: tuple[str, ...], bounded: tuple[str, ...]) -> sa.Update:
     return sa.update(_usages).where(mine, *fits).values(after)
 
 
-def _moved(amounts: Mapping[str, int]) -> dict[str, sa.ColumnElement[int]]:
-    return {name: _usages.c[name] + amount for name, amount in amounts.items()}
+def _move(session: Session, project_id: str, amounts: Mapping[str, int]) -> None:
+    """Count more, or less, against a project, within no bounds."""
+    parameters = {f"more_{name}": amount for name, amount in amounts.items()}
+    session.execute(_taking(tuple(amounts), ()), {"whose": project_id, **parameters})
 
 
 def _ensure_row(session: Session, project_id: str) -> None:

@@ -12,6 +12,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from roost import exception
+from roost.db import prepared
 from roost.db.api import models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
@@ -55,9 +56,9 @@ def put(session: Session, group_ids: Iterable[str], instance_uuid: str) -> None:
         insert_once(session, _members, {"instance_uuid": instance_uuid, "group_id": _NONE})
 
 
-def release(session: Session, instance_uuid: str) -> None:
-    """Remove a server from all groups."""
-    session.execute(sa.delete(_members).where(_members.c.instance_uuid == instance_uuid))
+def release(session: Session, instance_uuids: Collection[str]) -> None:
+    """Remove servers from all groups."""
+    prepared.delete(session, _members, {"instance_uuid": instance_uuids})
 
 
 _rules = models.security_group_rules

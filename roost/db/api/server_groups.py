@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from roost import exception
+from roost.db import prepared
 from roost.db.api import models, quota, revisions
 from roost.db.engine import Session
 from roost.db.types import database_now
@@ -130,7 +131,7 @@ def join(
 
 def leave(session: Session, instance_uuid: str) -> None:
     """Remove an instance from its group, if it is in one."""
-    session.execute(sa.delete(_members).where(_members.c.instance_uuid == instance_uuid))
+    prepared.delete(session, _members, {"instance_uuid": instance_uuid})
 
 
 def list_of_instance(session: Session, instance_uuid: str) -> list[str]:

@@ -60,7 +60,8 @@ def restore(
     away = (_c.put_away_at.is_not(None), _c.operation_uuid.is_(None))
     mapping_id = session.scalar(
         sa.select(_c.id)
-        .where(instance_mappings.as_read(mapping), _c.queued_for_delete.is_(False), *away)
+        .filter_by(**instance_mappings.as_read(mapping))
+        .where(_c.queued_for_delete.is_(False), *away)
         .with_for_update()
     )
     if mapping_id is not None:

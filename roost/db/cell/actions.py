@@ -26,6 +26,7 @@ _EVENT = tuple(InstanceActionEvent.fields)
 _END: Final = sa.select(*[_actions.c[name] for name in ("finish_time", "message", "code")]).where(
     _actions.c.operation_uuid == sa.bindparam("operation_uuid")
 )
+_OVER: Final = (_actions.c.action != CREATE, _actions.c.finish_time.is_not(None))
 _NO_EVENT: Final = dict.fromkeys(_EVENT)
 _OF_OPERATION: Final = _actions.c.operation_uuid == sa.bindparam("operation_uuid")
 _ID: Final = sa.select(_actions.c.id).where(_OF_OPERATION)
@@ -68,9 +69,8 @@ def start(session: Session, action: InstanceAction, *, operation_uuid: str | Non
         return False
     _insert_events(session, action_id, events)
     if action.action != CREATE:
-        mine = _actions.c.instance_uuid == action.instance_uuid
-        over = (_actions.c.action != CREATE, _actions.c.finish_time.is_not(None))
-        newest.keep(session, _actions, mine, KEPT, *over)
+        mine = {"instance_uuid": action.instance_uuid}
+        newest.keep(session, _actions, mine, KEPT, *_OVER)
     return True
 
 
@@ -104,8 +104,7 @@ def add_to_operation(
 
 def records(session: Session, operation_uuid: str) -> bool:
     """Return whether there is an action of this operation, under way or over."""
-    query = sa.select(_actions.c.id).where(_actions.c.operation_uuid == operation_uuid)
-    return session.execute(query).first() is not None
+    return session.execute(_ID, {"operation_uuid": operation_uuid}).first() is not None
 
 
 def find_of_operation(session: Session, operation_uuid: str) -> InstanceAction | None:

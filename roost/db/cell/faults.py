@@ -17,7 +17,7 @@ _faults = models.instance_faults
 def add(session: Session, fault: InstanceFault) -> None:
     """Add a fault, and delete all but the latest ``KEPT``."""
     session.execute(sa.insert(_faults).values(**fault.values()))
-    newest.keep(session, _faults, _faults.c.instance_uuid == fault.instance_uuid, KEPT)
+    newest.keep(session, _faults, {"instance_uuid": fault.instance_uuid}, KEPT)
 
 
 def latest(session: Session, instance_uuids: Collection[str]) -> dict[str, InstanceFault]:

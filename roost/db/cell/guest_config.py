@@ -92,9 +92,10 @@ def save_first_password(session: Session, instance_uuid: str, password: str) -> 
 
 
 def _value(session: Session, column: sa.Column[str], instance_uuid: str) -> str | None:
-    return session.execute(
-        sa.select(column).where(_provisions.c.instance_uuid == instance_uuid)
+    found: str | None = prepared.select(
+        session, column, where={"instance_uuid": instance_uuid}
     ).scalar_one_or_none()
+    return found
 
 
 def _put(session: Session, instance_uuid: str, **values: str | None) -> None:

@@ -11,12 +11,14 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from roost.db import prepared
 from roost.db.cell import models
 from roost.db.engine import Session
 from roost.db.instance_query import Wanted
 from roost.objects import NetworkInfo
 
 _index = models.instance_addresses
+_INDEX: Final = sa.insert(_index)
 _INDEXED: Final = sa.select(_index.c.ip).where(_index.c.instance_uuid == sa.bindparam("uuid"))
 
 
@@ -26,10 +28,10 @@ def index_addresses(session: Session, uuid: str, info: NetworkInfo | None) -> No
     if set(indexed) == set(now):
         return
     if indexed:
-        session.execute(sa.delete(_index).where(_index.c.instance_uuid == uuid))
+        prepared.delete(session, _index, {"instance_uuid": uuid})
     rows = [{"instance_uuid": uuid, "ip": ip, "version": _version(ip)} for ip in now]
     if rows:
-        session.execute(sa.insert(_index), rows)
+        session.execute(_INDEX, rows)
 
 
 def address_conditions(wanted: Wanted) -> list[sa.ColumnElement[bool]]:

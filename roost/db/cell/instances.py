@@ -40,9 +40,16 @@ _PLAIN = tuple(
 )
 _ANY = sa.select(_instances).where(_instances.c.uuid == sa.bindparam("uuid"))
 _LIVE = _ANY.where(_instances.c.deleted_at.is_(None))
+_INSERT_PROVISIONS = sa.insert(models.instance_provisions)
+_POSTED = models.instance_provisions.c.password.is_not(None)
 _NEXT = _instances.c.attempt + 1
 _AWAY = sa.func.coalesce(_instances.c.soft_deleted_at, database_now())
 _LAUNCHED = sa.func.coalesce(_instances.c.launched_at, database_now())
+_THESE = _instances.c.uuid.in_(sa.bindparam("uuids", expanding=True))
+_KNOWN = sa.select(_instances.c.uuid).where(_THESE)
+_STATES = sa.select(_instances.c.uuid, _instances.c.task_state, _instances.c.host).where(
+    _THESE, _instances.c.deleted_at.is_(None)
+)
 _conditions: dict[Any, sa.ColumnElement[bool]] = {}  # of moves between states, once built
 
 
@@ -66,7 +73,7 @@ def create(session: Session, instance: Instance) -> bool:
 def _keep_provisions(session: Session, instance: Instance) -> None:
     if instance.provisions is not None:
         kept = {"instance_uuid": instance.uuid, "provisions": wire.dump(instance.provisions)}
-        session.execute(sa.insert(models.instance_provisions).values(kept))
+        session.execute(_INSERT_PROVISIONS, kept)
 
 
 def get(session: Session, uuid: str, *, deleted: bool = False) -> Instance:
@@ -82,15 +89,15 @@ def get(session: Session, uuid: str, *, deleted: bool = False) -> Instance:
 
 def network_info(session: Session, uuid: str) -> NetworkInfo | None:
     """Return the interfaces of an instance; None: it has none yet, or does not exist."""
-    row = sa.select(_instances.c.network_info).where(_instances.c.uuid == uuid)
-    found: NetworkInfo | None = wire.load(session.scalar(row))
+    text = prepared.select(session, _instances.c.network_info, where={"uuid": uuid}).scalar()
+    found: NetworkInfo | None = wire.load(text)
     return found
 
 
 def has_networks(session: Session, uuid: str) -> bool:
     """Return whether an instance is to have interfaces."""
-    row = sa.select(_instances.c.networks).where(_instances.c.uuid == uuid)
-    return bool(json.loads(session.scalar(row) or "[]"))
+    text = prepared.select(session, _instances.c.networks, where={"uuid": uuid}).scalar()
+    return bool(json.loads(text or "[]"))
 
 
 def find(session: Session, uuid: str, *, deleted: bool = False) -> Instance | None:
@@ -143,28 +150,23 @@ def update(
 
 
 def _forget_guest(session: Session, uuid: str) -> None:
-    kept = models.instance_provisions
-    posted = (kept.c.instance_uuid == uuid) & kept.c.password.is_not(None)
-    session.execute(sa.update(kept).where(posted).values(password=None))
+    kept, mine = models.instance_provisions, {"instance_uuid": uuid}
+    prepared.update(session, kept, mine, {"password": None}, _POSTED)
 
 
 def mark_deleted(session: Session, uuid: str) -> bool:
     """Mark an instance as deleted; return whether this call did it."""
     now = clock.now(session)
-    done = session.execute(
-        sa.update(_instances)
-        .where(_instances.c.uuid == uuid, _instances.c.deleted_at.is_(None))
-        .values(
-            vm_state=states.DELETED,
-            task_state=None,
-            power_state=states.NOSTATE,
-            deleted_at=now,
-            updated_at=now,
-        )
-    )
-    mine = models.instance_provisions.c.instance_uuid == uuid
-    session.execute(sa.delete(models.instance_provisions).where(mine))
-    return done.rowcount == 1
+    deleted = {
+        "vm_state": states.DELETED,
+        "task_state": None,
+        "power_state": states.NOSTATE,
+        "deleted_at": now,
+        "updated_at": now,
+    }
+    done = prepared.update(session, _instances, {"uuid": uuid, "deleted_at": None}, deleted)
+    prepared.delete(session, models.instance_provisions, {"instance_uuid": uuid})
+    return done == 1
 
 
 def remove(session: Session, uuids: Sequence[str]) -> None:
@@ -228,17 +230,13 @@ def hosts_in_use(session: Session, hosts: Collection[str]) -> set[str]:
 
 def ending_states(session: Session, uuids: Collection[str]) -> dict[str, bool]:
     """Return whether a host is to delete them, for the live ones of these instances."""
-    rows = session.execute(
-        sa.select(_instances.c.uuid, _instances.c.task_state, _instances.c.host).where(
-            _instances.c.uuid.in_(uuids), _instances.c.deleted_at.is_(None)
-        )
-    )
+    rows = session.execute(_STATES, {"uuids": [*uuids]})
     return {r.uuid: r.task_state == states.DELETING and r.host is not None for r in rows}
 
 
 def list_known(session: Session, uuids: Collection[str]) -> set[str]:
     """Return those of these instances that have a row here, deleted or not."""
-    return {*session.scalars(sa.select(_instances.c.uuid).where(_instances.c.uuid.in_(uuids)))}
+    return {*session.scalars(_KNOWN, {"uuids": [*uuids]})}
 
 
 def row_to_instance(row: sa.Row[tuple[object, ...]]) -> Instance:
@@ -308,8 +306,7 @@ def _stored(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _was_changed(session: Session, uuid: str, at: datetime.datetime) -> bool:
-    changed = sa.select(_instances.c.updated_at).where(_instances.c.uuid == uuid)
-    return session.execute(changed).scalar_one_or_none() == at
+    return prepared.select(session, _instances.c.updated_at, where={"uuid": uuid}).scalar() == at
 
 
 def _refused(

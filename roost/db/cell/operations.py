@@ -68,7 +68,6 @@ _LOCKS: Final = sa.bindparam("lock", type_=_c.lock.type)
 _BLOCKING: Final = _OF_INSTANCE.where(
     sa.or_(_LOCKS == SERVER, _c.lock == SERVER, _c.lock == _LOCKS)
 )
-_GET: Final = sa.select(*_COLUMNS).where(*_IS)
 # Columns of a new row that are parameters, and the insert of one that nothing excludes: which is
 # in the way of the whole server, and of a part of it. The row of the instance is locked before.
 _GIVEN: Final = (*NAMES, "lock", "params", "request_id")
@@ -86,8 +85,15 @@ def _insert(*in_the_way: sa.ColumnElement[bool]) -> sa.Insert:
     return insert.execution_options(preserve_rowcount=True)
 
 
+_INSERT_BUILD: Final = sa.insert(_table).values(created_at=database_now())
 _INSERT_ALONE: Final = _insert(_MINE)
 _INSERT_BESIDE: Final = _insert(_MINE, _SAME_LOCK)
+_OF_HOST: Final = (
+    _c.uuid.in_(sa.bindparam("uuids", expanding=True)),
+    _c.host == sa.bindparam("of_host"),
+)
+_RENEW: Final = sa.update(_table).where(*_OF_HOST).values(lease_until=_UNTIL)
+_STILL_MINE: Final = sa.select(_c.uuid).where(*_OF_HOST)
 SAME_TRIES: Final = _c.tries  # of a build: over all hosts
 _AT_ONCE: Final = 500  # rows that one sweep takes
 _QUEUED: Final = "queued"  # status of an image without data, as in roost/image/driver.py
@@ -171,8 +177,8 @@ def start(
 def start_build(session: Session, build: Operation, *, request_id: str) -> None:
     """Write the operation of a build, with its instance, which is new."""
     row = {name: getattr(build, name) for name in NAMES} | {"request_id": request_id, "tries": 0}
-    row |= {"lock": SERVER, "params": wire.dump(build.params), "created_at": database_now()}
-    session.execute(sa.insert(_table).values(row))
+    row |= {"lock": SERVER, "params": wire.dump(build.params)}
+    session.execute(_INSERT_BUILD, row)
 
 
 def _insert_free(session: Session, row: Mapping[str, Any], instance: Instance) -> None:
@@ -235,9 +241,8 @@ def get(
 
     :param expected: column -> the value that it must have, too
     """
-    same = [_c[name] == value for name, value in (expected or {}).items()]
-    query = _GET.where(*same) if same else _GET
-    row = session.execute(query, _named(operation)).one_or_none()
+    is_it = {name: getattr(operation, name) for name in NAMES} | {**(expected or {})}
+    row = prepared.select(session, *_COLUMNS, where=is_it).one_or_none()
     return None if row is None else _operation(row)
 
 
@@ -310,8 +315,7 @@ def end(
     :param code: the error with which its host failed
     :raises roost.exception.Conflict: when it is over, or not as expected
     """
-    same = [_c[name] == value for name, value in expected.items()]
-    if session.execute(sa.delete(_table).where(_c.uuid == uuid, *same)).rowcount == 0:
+    if prepared.delete(session, _table, {"uuid": uuid, **expected}) == 0:
         raise _is_over(uuid)
     actions.add_to_operation(session, uuid, events, finish=True, message=message, code=code)
 
@@ -323,7 +327,8 @@ def preempt(session: Session, instance_uuid: str, why: str) -> None:
 
     :param why: what preempts it, for the user
     """
-    for uuid in [*session.scalars(sa.select(_c.uuid).where(_c.instance_uuid == instance_uuid))]:
+    under_way = prepared.select(session, _c.uuid, where={"instance_uuid": instance_uuid})
+    for uuid in under_way.scalars().all():
         end(session, uuid, [], expected={}, message=why)
 
 
@@ -382,9 +387,9 @@ def renew(session: Session, uuids: Collection[str], *, host: str, seconds: float
     if not uuids:
         return set()
     until = clock.now(session) + datetime.timedelta(seconds=seconds)
-    mine = (_c.uuid.in_(uuids), _c.host == host)
-    session.execute(sa.update(_table).where(*mine).values(lease_until=until))
-    return {*uuids} - {*session.scalars(sa.select(_c.uuid).where(*mine))}
+    mine = {"uuids": [*uuids], "of_host": host}
+    session.execute(_RENEW, mine | {"until": until})
+    return {*uuids} - {*session.scalars(_STILL_MINE, mine)}
 
 
 def end_others(session: Session, held: Iterable[str], *, host: str) -> None:

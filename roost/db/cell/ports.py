@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from roost import exception
 from roost import networks as local
+from roost.db import prepared
 from roost.db.cell import models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
@@ -24,6 +25,11 @@ from roost.networks import LocalNetwork
 from roost.objects import NetworkInfo, NetworkRequest, Vif, VifAddress
 
 _ports = models.ports
+_OF_INSTANCE: Final = (
+    sa.select(_ports)
+    .where(_ports.c.instance_uuid == sa.bindparam("instance_uuid"))
+    .order_by(_ports.c.position)
+)
 _DRAWS: Final = 8  # addresses drawn at random, before free ones are tried in order
 _TRIES: Final = 64  # addresses tried for one port; others can take so many at the same time
 
@@ -125,8 +131,7 @@ def owners(session: Session, *, ip: str, host: str, network_ids: Sequence[str]) 
 
 def free(session: Session, instance_uuid: str) -> int:
     """Delete all ports of an instance; return how many there were."""
-    done = session.execute(sa.delete(_ports).where(_ports.c.instance_uuid == instance_uuid))
-    return int(done.rowcount)
+    return prepared.delete(session, _ports, {"instance_uuid": instance_uuid})
 
 
 def list_live(
@@ -171,9 +176,7 @@ def list_orphans(session: Session) -> list[tuple[str, str]]:
 
 
 def _list(session: Session, instance_uuid: str) -> Sequence[sa.Row[Any]]:
-    return session.execute(
-        sa.select(_ports).where(_ports.c.instance_uuid == instance_uuid).order_by(_ports.c.position)
-    ).all()
+    return session.execute(_OF_INSTANCE, {"instance_uuid": instance_uuid}).all()
 
 
 def _make(
@@ -191,9 +194,7 @@ def _make(
 
 
 def _bind(session: Session, instance_uuid: str, host: str) -> None:
-    session.execute(
-        sa.update(_ports).where(_ports.c.instance_uuid == instance_uuid).values(host=host)
-    )
+    prepared.update(session, _ports, {"instance_uuid": instance_uuid}, {"host": host})
 
 
 def _network_of(request: NetworkRequest, networks: Sequence[LocalNetwork]) -> LocalNetwork:

@@ -228,8 +228,7 @@ def test_who_restores_first_wins(world, running, again):
         sweeper(world, 0).settle(but_not=[])
         put_away_for(world, uuid, ago=0)
     with world.api_db.begin() as session:
-        as_read = instance_mappings.as_read(due)
-        assert instance_mappings.queue_for_delete(session, uuid, as_read) is None
+        assert instance_mappings.queue_for_delete(session, uuid, as_it_was=due) is None
     assert not mapping(world, uuid).queued_for_delete
     assert usage(world)["instances"] == (not again)
 
