@@ -50,6 +50,21 @@ def pytest_collection_finish():
     gc.set_threshold(*GARBAGE)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    """Let a failure be told: workers send reports as UTF-8, and tests log what is no such text."""
+    report = yield
+    report.sections = [(name, _as_utf8(text)) for name, text in report.sections]
+    told = str(report.longrepr)
+    if _as_utf8(told) != told:
+        report.longrepr = _as_utf8(told)
+    return report
+
+
+def _as_utf8(text):
+    return text.encode(errors="backslashreplace").decode()
+
+
 def pytest_report_header():
     return f"concurrency: {concurrency.selected()}"
 
