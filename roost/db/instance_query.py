@@ -3,7 +3,7 @@
 import dataclasses
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from roost.db.ordering import Sort
 from roost.db.patterns import Pattern
@@ -55,6 +55,7 @@ class Wanted:
     :param changed_since: when it was last changed, or else created, at the earliest
     :param changed_before: the same, at the latest
     :param with_user_data: whether to read the user data, which may be large
+    :param names_only: whether to read no more than :class:`NamedInstance` has
     :param tags: groups of tags; of each group at least one tag must be present
     :param not_tags: groups of tags; of each group at least one tag must be missing
     """
@@ -73,12 +74,21 @@ class Wanted:
     tags: Sequence[Sequence[str]] = ()
     not_tags: Sequence[Sequence[str]] = ()
     with_user_data: bool = False
+    names_only: bool = False
     order: Sequence[Sort] = NEWEST_FIRST
 
     @property
     def is_exact(self) -> bool:
         """Whether SQL alone can decide the filters."""
         return all(each.is_exact for each in (*self.like.values(), *self.addresses.values()))
+
+
+class NamedInstance(NamedTuple):
+    """What plain lists show of an instance, and its state."""
+
+    uuid: str
+    display_name: str
+    vm_state: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +101,7 @@ class ListedInstance:
 
     uuid: str
     values: Sequence[Any]
-    load: Callable[[], Instance]
+    load: Callable[[], Instance | NamedInstance]
 
 
 def value_of(instance: Instance, column: str) -> Any:

@@ -2,12 +2,14 @@
 
 import functools
 import json
-from collections.abc import Collection, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final, TypeVar
 
 from roost.objects.base import RoostObject
 
 T = TypeVar("T", bound=RoostObject)
+_CHANGES: Final = f'"{RoostObject.OBJ_SERIAL_NAMESPACE}.changes"'
+_EMPTY: Final[Mapping[str, Callable[[], Any]]] = {"[]": list, "{}": dict}
 
 
 def dump(value: RoostObject | None) -> str | None:
@@ -21,7 +23,7 @@ def dump_list(values: Iterable[RoostObject]) -> str:
 
 def load(text: str | None) -> Any:
     """Return the stored object, without changes marked."""
-    return None if text is None else _object(json.loads(text))
+    return None if text is None else _object(json.loads(text), marked=_CHANGES in text)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -43,10 +45,18 @@ def peek(text: str, names: Collection[str]) -> dict[str, Any]:
 
 
 def load_list(text: str) -> list[Any]:
-    return [_object(primitive) for primitive in json.loads(text)]
+    marked = _CHANGES in text
+    return [_object(each, marked=marked) for each in load_plain(text)]
 
 
-def _object(primitive: dict[str, Any]) -> Any:
+def load_plain(text: str) -> Any:
+    """Return a stored list or dictionary, which in most rows is empty."""
+    empty = _EMPTY.get(text)
+    return json.loads(text) if empty is None else empty()
+
+
+def _object(primitive: dict[str, Any], *, marked: bool) -> Any:
     found = RoostObject.obj_from_primitive(primitive)
-    found.obj_reset_changes(recursive=True)
+    if marked:
+        found.obj_reset_changes(recursive=True)
     return found

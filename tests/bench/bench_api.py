@@ -38,13 +38,7 @@ from tests.builders import CELL1, CELL2, NOW, a_spec, a_uuid, a_wish, an_instanc
 
 SERVERS = 1000
 OLDEST, NEWEST = 1, microversions.MAXIMUM
-UNLIMITED = dict.fromkeys(
-    (
-        *("instances", "cores", "ram", "metadata_items", "server_groups", "server_group_members"),
-        "key_pairs",
-    ),
-    -1,
-)
+UNLIMITED = dict.fromkeys(ApiOptions().quota, -1)
 
 
 def main():
@@ -131,6 +125,7 @@ def _requests(server):
         "GET flavors/detail": ("GET", "/v2.1/flavors/detail", None),
         "GET server": ("GET", f"/v2.1/servers/{server}", None),
         f"GET servers/detail, {SERVERS}": ("GET", "/v2.1/servers/detail", None),
+        f"GET servers, {SERVERS}": ("GET", "/v2.1/servers", None),
         "POST servers": ("POST", "/v2.1/servers", _body),
     }
 

@@ -39,7 +39,7 @@ from roost.db import ordering
 from roost.db.api import build_requests, instance_mappings
 from roost.db.cell import faults, instance_lists, migrations
 from roost.db.cell import services as service_rows
-from roost.db.instance_query import NEWEST_FIRST, ListedInstance, Wanted, values_of
+from roost.db.instance_query import NEWEST_FIRST, ListedInstance, NamedInstance, Wanted, values_of
 from roost.db.ordering import Sort
 from roost.db.patterns import Pattern
 from roost.objects import Instance, InstanceMapping
@@ -259,10 +259,13 @@ _KNOWN_WITHOUT_CELL: Final = {"all_tenants", "project_id", "tenant_id", "deleted
 
 @dataclasses.dataclass(frozen=True)
 class Listed:
-    """An instance and its cell (None: not placed yet), or its mapping if that is unavailable."""
+    """An instance and its cell (None: not placed yet), or its mapping if that is unavailable.
+
+    Of an instance in a cell a list may have asked for its name only.
+    """
 
     cell: Cell | None
-    found: Instance | InstanceMapping
+    found: Instance | NamedInstance | InstanceMapping
 
     @property
     def uuid(self) -> str:
@@ -308,7 +311,7 @@ class ServerLists:
             listed.uuid
             for listed in page
             if listed.cell is not None
-            and isinstance(listed.found, Instance)
+            and not isinstance(listed.found, InstanceMapping)
             and listed.found.vm_state == states.BUILDING
         ]
         if not building:
@@ -366,6 +369,7 @@ class ServerLists:
             if isinstance(found, Instance)
             else found
             for found in (listed.found for listed in page)
+            if not isinstance(found, NamedInstance)
         ]
 
     def _unreachable(

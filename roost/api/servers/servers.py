@@ -29,6 +29,7 @@ from roost.api.servers.views import plain_addresses, viewer_of
 from roost.db.api import build_requests, instance_mappings, server_groups
 from roost.db.cell import instances
 from roost.db.engine import Database, retried
+from roost.db.instance_query import NamedInstance
 from roost.objects import Instance, InstanceMapping, InstanceNUMACell, InstanceNUMATopology
 from roost.operations.kinds import MIGRATE, REVERT_RESIZE
 
@@ -214,8 +215,10 @@ class Servers:
         limit = pagination.limit(call, most=self._dependencies.options.max_limit)
         wanted = lists.wanted(call)
         seen_by = viewer_of(call)
-        if wanted and detailed and seen_by.sees_host:
-            wanted = dataclasses.replace(wanted, with_user_data=True)
+        if wanted:
+            wanted = dataclasses.replace(
+                wanted, with_user_data=detailed and seen_by.sees_host, names_only=not detailed
+            )
         if call.query.number("limit") == 0:
             return Answer({"servers": []})
         page = self._lists.page(call, wanted, limit=limit) if wanted else []
@@ -259,10 +262,12 @@ def _change(database: Database, uuid: str, changes: Mapping[str, Any]) -> Instan
         return instances.get(session, uuid)
 
 
-def _brief(found: Instance | InstanceMapping, viewer: views.Viewer) -> dict[str, Any]:
+def _brief(
+    found: Instance | NamedInstance | InstanceMapping, viewer: views.Viewer
+) -> dict[str, Any]:
     if isinstance(found, InstanceMapping):
         return views.unreachable_brief(found, viewer)
-    return views.brief(views.Shown(instance=found), viewer)
+    return views.brief(found, viewer)
 
 
 def _detailed(found: views.Shown | InstanceMapping, viewer: views.Viewer) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from roost.api.pagination import micros, self_links, time
 from roost.api.request import Call
 from roost.api.servers import policies
 from roost.db.api.build_requests import SchedulingDetails
+from roost.db.instance_query import NamedInstance
 from roost.objects import (
     ImageMeta,
     Instance,
@@ -137,9 +138,8 @@ def status(instance: Instance) -> str:
     return _status_of(State(instance.vm_state, instance.task_state))
 
 
-def brief(shown: Shown, viewer: Viewer) -> dict[str, Any]:
+def brief(instance: Instance | NamedInstance, viewer: Viewer) -> dict[str, Any]:
     """Return a server of a plain list."""
-    instance = shown.instance
     return {
         "id": instance.uuid,
         "name": instance.display_name,

@@ -11,7 +11,7 @@ from roost.db import ordering, wire
 from roost.db.cell import instance_index, models
 from roost.db.cell.instances import row_to_instance
 from roost.db.engine import Session
-from roost.db.instance_query import ListedInstance, Wanted
+from roost.db.instance_query import ListedInstance, NamedInstance, Wanted
 
 _instances = models.instances
 _FEW: Final = 1000  # rows that the first statement reads
@@ -36,10 +36,14 @@ def list_page(
         fitting = itertools.islice(_look(session, wanted, after), limit)
         query = query.where(_instances.c.uuid.in_([*fitting]))
     rows = session.execute(query.order_by(*_order(keys)))
+    load = _row_to_name if wanted.names_only else row_to_instance
     return [
-        ListedInstance(row.uuid, _values(row, wanted), functools.partial(row_to_instance, row))
-        for row in rows
+        ListedInstance(row.uuid, _values(row, wanted), functools.partial(load, row)) for row in rows
     ]
+
+
+def _row_to_name(row: sa.Row[Any]) -> NamedInstance:
+    return NamedInstance(row.uuid, row.display_name, row.vm_state)
 
 
 def _look(session: Session, wanted: Wanted, after: Sequence[Any] | None) -> Iterator[str]:
@@ -96,6 +100,9 @@ def _after(
 def _columns(wanted: Wanted) -> list[sa.ColumnElement[Any]]:
     if wanted.with_user_data:
         return [*_instances.c]
+    if wanted.names_only:
+        names = {*NamedInstance._fields, *(sort.name for sort in wanted.order)}
+        return [column for column in _instances.c if column.name in names]
     unread = sa.null().label(_instances.c.user_data.name)
     return [unread if column is _instances.c.user_data else column for column in _instances.c]
 

@@ -242,7 +242,7 @@ def list_known(session: Session, uuids: Collection[str]) -> set[str]:
 def row_to_instance(row: sa.Row[tuple[object, ...]]) -> Instance:
     """Make the object of a whole row; ``fault`` and ``provisions`` are left for the caller."""
     values = row._mapping  # noqa: SLF001 - SQLAlchemy's public name
-    return Instance.of(
+    return Instance.as_stored(
         **{name: wire.load_list(values[name] or "[]") for name in _LISTS},
         **{name: values[name] for name in _PLAIN},
         flavor=wire.load_shared(values["flavor"]),
@@ -250,7 +250,8 @@ def row_to_instance(row: sa.Row[tuple[object, ...]]) -> Instance:
         keypair=wire.load_shared(values["keypair"]),
         network_info=wire.load(values["network_info"]),
         numa_topology=wire.load(values["numa_topology"]),
-        **{name: json.loads(values[name] or _UNSET[name]) for name in _JSON},
+        **{name: wire.load_plain(values[name] or _UNSET[name]) for name in _JSON},
+        provisions=None,
     )
 
 
