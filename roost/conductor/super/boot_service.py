@@ -192,6 +192,8 @@ class BootService:
             for one, selections in pairs
         ]
         refused = [task for task in tasks if not _place(task)]
+        if not refused:
+            return []
         work.down.update(task.chosen.cell_uuid for task in refused)
         self._set_target_cells(work, {task.uuid: None for task in refused})
         return [task.build_request for task in refused]

@@ -36,7 +36,7 @@ _OF_INSTANCE = sa.select(_mappings).where(
     _mappings.c.instance_uuid == sa.bindparam("instance_uuid")
 )
 _NOW = database_now()
-_INSERT_DELETED = sa.insert(_deleted).values(deleted_at=_NOW)
+_INSERT_DELETED = sa.insert(_deleted)
 _AS_READ = ("instance_uuid", "queued_for_delete", "put_away_at", "operation_uuid")
 _KEPT = ("instance_uuid", "request_uuid", "cell_uuid", "project_id", "user_id", "created_at")
 
@@ -46,8 +46,9 @@ def _keep(session: Session, mappings: Sequence[InstanceMapping]) -> None:
     rows = [{name: getattr(mapping, name) for name in _KEPT} for mapping in mappings]
     if len(rows) == 1:
         insert_once(session, _deleted, {**rows[0], "deleted_at": _NOW})
-    elif rows:
-        session.execute(_INSERT_DELETED, rows)
+    elif rows:  # in one statement, which has no room for an expression
+        now = clock.now(session)
+        session.execute(_INSERT_DELETED, [{**row, "deleted_at": now} for row in rows])
 
 
 def find_deleted(session: Session, instance_uuid: str) -> InstanceMapping | None:
@@ -318,7 +319,7 @@ def list_in_cells(
 
 def row_to_mapping(row: sa.Row[tuple[object, ...]]) -> InstanceMapping:
     values = row._mapping  # noqa: SLF001 - SQLAlchemy's public name
-    return InstanceMapping.of(**{name: values[name] for name in _FIELDS})
+    return InstanceMapping.as_stored(**{name: values[name] for name in _FIELDS})
 
 
 def charge(mapping: InstanceMapping) -> dict[str, Any]:

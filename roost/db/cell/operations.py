@@ -52,9 +52,12 @@ _IS: Final = (
 )
 _UNTIL: Final = sa.bindparam("until", type_=UtcDateTime())
 _SOONER: Final = sa.or_(_c.lease_until.is_(None), _c.lease_until < _UNTIL)
+_s = models.services.c
+_WORKER: Final = (_s.host == sa.bindparam("worker"), _s.binary == "roost-compute")
+_FORCED_DOWN: Final = sa.select(_s.id).where(*_WORKER, _s.forced_down).exists()
 _TAKE_UP: Final = (
     sa.update(_table)
-    .where(*_IS)
+    .where(*_IS, ~_FORCED_DOWN)
     .values(lease_until=sa.case((_SOONER, _UNTIL), else_=_c.lease_until))
 )
 _CHECK: Final = sa.select(_c.uuid).where(*_IS)
@@ -266,9 +269,11 @@ def find_move(session: Session, instance_uuid: str) -> Operation | None:
 def take_up(session: Session, operation: Operation, *, until: datetime.datetime) -> bool:
     """Give the host of an operation a lease on it; False: it is over, or another host's.
 
-    A lease that ends later stays as it is: the host has renewed it meanwhile.
+    A host that is forced down gets none. A lease that ends later stays as it is: the host has
+    renewed it meanwhile.
     """
-    return session.execute(_TAKE_UP, {**_named(operation), "until": until}).rowcount == 1
+    asked = {**_named(operation), "worker": operation.worker, "until": until}
+    return session.execute(_TAKE_UP, asked).rowcount == 1
 
 
 def check(session: Session, operation: Operation) -> int:

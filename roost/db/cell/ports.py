@@ -10,7 +10,7 @@ import ipaddress
 import itertools
 import secrets
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -68,6 +68,7 @@ def allocate(
     held = {row.position for row in _list(session, instance_uuid)}
     if held:
         _bind(session, instance_uuid, host)
+    made = []
     for position, request in enumerate(requests):
         if position not in held:
             port = {
@@ -76,8 +77,11 @@ def allocate(
                 "position": position,
                 "host": host,
             }
-            _make(session, port, request, networks)
-    return info(session, instance_uuid, networks=networks)
+            made.append(_make(session, port, request, networks))
+    new = [row for row in made if row is not None]
+    if held or len(new) < len(requests):
+        return info(session, instance_uuid, networks=networks)
+    return _info(new, networks)
 
 
 def add(
@@ -114,9 +118,13 @@ def info(session: Session, instance_uuid: str, *, networks: Sequence[LocalNetwor
     The port's row has name and CIDR of a network that a user created. A port of a network that the
     configuration no longer has shows the network's id as its name, and only its address.
     """
+    rows = [row._asdict() for row in _list(session, instance_uuid)]
+    return _info(rows, networks)
+
+
+def _info(rows: Iterable[Mapping[str, Any]], networks: Sequence[LocalNetwork]) -> NetworkInfo:
     by_id = {network.id: network for network in networks}
-    rows = _list(session, instance_uuid)
-    return NetworkInfo.of(vifs=[_vif(row, by_id.get(row.network_id)) for row in rows])
+    return NetworkInfo.of(vifs=[_vif(row, by_id.get(row["network_id"])) for row in rows])
 
 
 def owners(session: Session, *, ip: str, host: str, network_ids: Sequence[str]) -> list[str]:
@@ -184,13 +192,14 @@ def _make(
     port: dict[str, Any],
     request: NetworkRequest,
     networks: Sequence[LocalNetwork],
-) -> None:
+) -> Mapping[str, Any] | None:
+    """Insert a port, and return its row; None: another delivery of the request has inserted it."""
     network = _network_of(request, networks)
     port = {**port, "network_id": network.id, "tag": request.tag}
     port |= {"network_name": request.network_name, "cidr": request.cidr}
     if request.port_id is not None:
         port |= {"id": request.port_id, "mac": request.mac}
-    _take_address(session, port, network, fixed_ip=_fixed_ip(request, network))
+    return _take_address(session, port, network, fixed_ip=_fixed_ip(request, network))
 
 
 def _bind(session: Session, instance_uuid: str, host: str) -> None:
@@ -218,15 +227,15 @@ def _fixed_ip(request: NetworkRequest, network: LocalNetwork) -> str | None:
 
 def _take_address(
     session: Session, port: dict[str, Any], network: LocalNetwork, *, fixed_ip: str | None
-) -> None:
-    """Insert the port with a free address, unless the port exists by now."""
+) -> Mapping[str, Any] | None:
+    """Insert the port with a free address, and return its row; None: the port exists by now."""
     candidates = iter([fixed_ip] * _DRAWS) if fixed_ip else _candidates(session, network)
     for ip in itertools.islice(candidates, _TRIES):
         row = {"mac": local.random_mac()} | port | {"ip": ip}
         if insert_once(session, _ports, row):
-            return
+            return row
         if _is_there(session, port):  # another delivery of the same request has inserted it
-            return
+            return None
         if "mac" in port and _has_mac(session, port["mac"]):
             mac = port["mac"]
             raise exception.AddressInUse(f"MAC address {mac} is in use.", address=mac)
@@ -266,25 +275,25 @@ def _port_row(row: sa.Row[Any]) -> PortRow:
     return PortRow(**{field.name: values[field.name] for field in dataclasses.fields(PortRow)})
 
 
-def _vif(row: sa.Row[Any], network: LocalNetwork | None) -> Vif:
-    if row.cidr is not None:
-        network = _users_own(row.network_id, row.network_name, row.cidr)
+def _vif(row: Mapping[str, Any], network: LocalNetwork | None) -> Vif:
+    if row["cidr"] is not None:
+        network = _users_own(row["network_id"], row["network_name"], row["cidr"])
     address = VifAddress.of(
-        ip=row.ip,
-        subnet_id=row.network_id,  # a local network is one subnet
-        cidr=network.cidr if network else str(ipaddress.ip_network(row.ip)),
+        ip=row["ip"],
+        subnet_id=row["network_id"],  # a local network is one subnet
+        cidr=network.cidr if network else str(ipaddress.ip_network(row["ip"])),
         gateway=network.gateway if network else None,
         dhcp=False,  # there is no DHCP server: guests read the metadata
     )
     return Vif.of(
-        id=row.id,
-        network_id=row.network_id,
-        network_name=network.name if network else row.network_id,
-        mac=row.mac,
-        ip=row.ip,
+        id=row["id"],
+        network_id=row["network_id"],
+        network_name=network.name if network else row["network_id"],
+        mac=row["mac"],
+        ip=row["ip"],
         cidr=address.cidr,
         gateway=address.gateway,
-        host=row.host,
-        tag=row.tag,
+        host=row["host"],
+        tag=row["tag"],
         addresses=[address],
     )

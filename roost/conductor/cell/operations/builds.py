@@ -30,7 +30,6 @@ from roost.db.cell import (
     instances,
     operations,
     ports,
-    services,
 )
 from roost.db.cell.operations import OverdueOperation, named
 from roost.db.engine import Database, retried
@@ -95,8 +94,6 @@ class Builds:
     def _take_up(self, build: Operation, until: datetime.datetime) -> bool:
         uuid, start = str(build.instance_uuid), utcnow()
         with self.database.begin() as session:
-            if services.is_forced_down(session, build.worker):
-                return False
             first = states.NETWORKING if instances.has_networks(session, uuid) else states.SPAWNING
             unbegun = {name: getattr(build, name) for name in ("host", "attempt")}
             unbegun["task_state"] = states.SCHEDULING

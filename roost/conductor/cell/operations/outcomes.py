@@ -101,8 +101,6 @@ class OperationOutcomes:
         kind = kinds.get(operation.kind)
         reads_instance = kind.step(operation.step).reads_instance
         with self.database.begin() as session:
-            if services.is_forced_down(session, operation.worker):
-                return None
             if not operations.take_up(session, operation, until=until):
                 return None
             if not kind.is_move and not reads_instance:
