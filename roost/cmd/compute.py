@@ -151,7 +151,10 @@ def _manager(
         on_change=lambda: reporter.changed(),  # noqa: PLW0108 - each needs the other; this is later
     )
     reporter = Reporter(
-        client, report=tracker.report, interval=REPORTS * conf.service_report_interval
+        client,
+        report=tracker.report,
+        interval=REPORTS * conf.service_report_interval,
+        pause=conf.service_report_interval / 2,
     )
     store = load_store(conf)
     host = Host(

@@ -81,7 +81,7 @@ OPTIONS = [
         mutable=True,
         help="Seconds between two heartbeats of a daemon, and between two liveness reports of a"
         " cell-conductor to the schedulers if nothing changes. Hosts report to the schedulers at"
-        " every third heartbeat.",
+        " every third heartbeat; after a change at once, but not twice in half this time.",
     ),
     cfg.FloatOpt(
         "service_down_time",

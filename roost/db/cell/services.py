@@ -5,6 +5,7 @@ Times are by the database's clock, so that those of hosts and conductors do not 
 
 import dataclasses
 import datetime
+import functools
 import uuid as uuids
 from collections.abc import Collection, Sequence
 from typing import Any, Final
@@ -101,14 +102,33 @@ def list_services(
     :param hosts: only those on these; None: on any
     :param uuid: only this one
     """
-    query = sa.select(_services).order_by(_services.c.id)
+    return [_service(row) for row in _list(session, hosts, binary, uuid)]
+
+
+def _list(
+    session: Session, hosts: Collection[str] | None, binary: str | None, uuid: str | None
+) -> Sequence[sa.Row[Any]]:
+    """Return the rows of daemons, each with the time at which it was read."""
+    given: dict[str, Any] = {}
     if hosts is not None:
-        query = query.where(_services.c.host.in_(hosts))
+        given["of_hosts"] = [*hosts]
     if binary is not None:
-        query = query.where(_services.c.binary == binary)
+        given["of_binary"] = binary
     if uuid is not None:
-        query = query.where(_services.c.uuid == uuid)
-    return [_service(row) for row in session.execute(query)]
+        given["of_uuid"] = uuid
+    return session.execute(_listing(frozenset(given)), given).all()
+
+
+@functools.cache  # conductors list all daemons each second
+def _listing(given: frozenset[str]) -> sa.Select[Any]:
+    c = _services.c
+    conditions = {
+        "of_hosts": c.host.in_(sa.bindparam("of_hosts", expanding=True)),
+        "of_binary": c.binary == sa.bindparam("of_binary"),
+        "of_uuid": c.uuid == sa.bindparam("of_uuid"),
+    }
+    query = sa.select(_services, database_now().label("read_at")).order_by(c.id)
+    return query.where(*[conditions[name] for name in sorted(given)])
 
 
 def list_of_hosts(session: Session, hosts: Collection[str]) -> list[Service]:
@@ -141,8 +161,9 @@ def call_roll(
     :param hosts: only those on these; None: on any
     :param uuid: only this one
     """
-    now = clock.now(session)  # first: any report after it is recent enough
-    return RollCall(now, list_services(session, hosts=hosts, binary=binary, uuid=uuid))
+    rows = _list(session, hosts, binary, uuid)
+    now = rows[0].read_at if rows else clock.now(session)
+    return RollCall(now, [_service(row) for row in rows])
 
 
 def get(session: Session, uuid: str, *, lock: bool = False) -> Service:
