@@ -23,6 +23,9 @@ from roost.objects import BuildRequest, RequestSpec
 _requests = models.build_requests
 _specs = models.request_specs
 _mappings = models.instance_mappings
+_INSERT_SPEC = sa.insert(_specs)
+_INSERT_REQUESTS = sa.insert(_requests)
+_INSERT_MAPPINGS = sa.insert(_mappings)
 _SPEC = sa.select(_specs.c.spec).where(_specs.c.request_uuid == sa.bindparam("request_uuid"))
 _SPEC_OF = (
     sa.select(_specs.c.spec)
@@ -56,9 +59,9 @@ _PLAIN = tuple(name for name in BuildRequest.fields if name != "instance")
 
 def create(session: Session, requests: Sequence[BuildRequest], *, spec: RequestSpec) -> None:
     """Insert the build requests of one POST, their common spec and their mappings."""
-    session.execute(sa.insert(_specs).values(request_uuid=spec.request_uuid, spec=wire.dump(spec)))
-    session.execute(sa.insert(_requests), [_request_row(request) for request in requests])
-    session.execute(sa.insert(_mappings), [_mapping_row(request) for request in requests])
+    session.execute(_INSERT_SPEC, {"request_uuid": spec.request_uuid, "spec": wire.dump(spec)})
+    session.execute(_INSERT_REQUESTS, [_request_row(request) for request in requests])
+    session.execute(_INSERT_MAPPINGS, [_mapping_row(request) for request in requests])
 
 
 def find(session: Session, instance_uuid: str) -> BuildRequest | None:

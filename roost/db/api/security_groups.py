@@ -50,7 +50,7 @@ def put(session: Session, group_ids: Iterable[str], instance_uuid: str) -> None:
     :raises roost.exception.NotFound: when a group is deleted
     """
     wanted = set(group_ids)
-    release(session, instance_uuid)
+    release(session, [instance_uuid])
     join(session, wanted, [instance_uuid])
     if not wanted:
         insert_once(session, _members, {"instance_uuid": instance_uuid, "group_id": _NONE})

@@ -18,6 +18,9 @@ from roost.objects.allocations import Allocations
 # Longer than a transaction should take: one that began earlier may commit later.
 LOOK_BACK: Final = datetime.timedelta(seconds=15)
 _HOSTS = models.hosts
+# One object each, by which statements are kept that are built once.
+_NEXT = _HOSTS.c.generation + 1
+_NEXT_DESCRIBED = _HOSTS.c.described + 1
 _USED = (_HOSTS.c.instances_used, _HOSTS.c.used)
 
 
@@ -118,12 +121,9 @@ def ids_of(session: Session, host: str, *, lock: bool = False) -> list[int]:
 
 def touched(*, described: bool) -> dict[str, Any]:
     """Return the values that mark a host as changed; ``described``: not only its usage."""
-    values: dict[str, Any] = {
-        "generation": _HOSTS.c.generation + 1,
-        "touched_at": database_now(),
-    }
+    values: dict[str, Any] = {"generation": _NEXT, "touched_at": database_now()}
     if described:
-        values["described"] = _HOSTS.c.described + 1
+        values["described"] = _NEXT_DESCRIBED
     return values
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from roost import exception
-from roost.db import clock
+from roost.db import clock, prepared
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.scheduler import hosts, models
@@ -92,11 +92,8 @@ def take_in(
         values |= {"enabled": known.enabled, "enabled_version": known.enabled_version}
     same = all(values[name] == getattr(known, name) for name in _COMPARED)
     news = {} if same else {**_described(report), **touched(described=True)}
-    session.execute(
-        sa.update(_HOSTS)
-        .where(_HOSTS.c.id == known.id)
-        .values({"touched_at": database_now(), **values, **news})
-    )
+    changes = {"touched_at": database_now(), **values, **news}
+    prepared.update(session, _HOSTS, {"id": known.id}, changes)
     agreed = known.settled == known.generation and same
     return TakenIn(
         known.id,
@@ -120,7 +117,7 @@ def note_settled(session: Session, host_id: int, *, settled: bool, unclaimed: li
         "settled": _HOSTS.c.generation if settled else 0,
         "unclaimed": json.dumps(unclaimed) if unclaimed else None,
     }
-    session.execute(sa.update(_HOSTS).where(_HOSTS.c.id == host_id).values(values))
+    prepared.update(session, _HOSTS, {"id": host_id}, values)
 
 
 def list_page(
