@@ -86,7 +86,10 @@ DISTRIBUTIONS: Final = {
             *_within("roost.cmd", "_checks", "_daemon", "_database", "_options", "_records"),
             *_within("roost.cmd", "_run", "_waiting", "scheduler", "scheduler_db_sync"),
             *_within("roost.conf", "bus", "database", "default", "filters", "scheduler"),
-            *_within("roost.db", "clock", "drivers", "engine", "errors", "insert", "types", "wire"),
+            *_within(
+                "roost.db",
+                *("clock", "drivers", "engine", "errors", "insert", "prepared", "types", "wire"),
+            ),
             *_within("roost.db.scheduler", "*"),
             *_within("roost.hardware", "image_requirements", "properties", "spec_language"),
             *_within("roost.hardware", "providers", "resource_groups", "traits", "values"),
