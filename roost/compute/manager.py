@@ -9,8 +9,8 @@ from roost.compute.external_events import NetworkHealer
 from roost.compute.host import Host
 from roost.compute.host_identity import HostIdentity
 from roost.compute.network.driver import DescribesPorts, FiltersGuests
-from roost.compute.operations import consoles
-from roost.compute.operations.build import Build, build_flow
+from roost.compute.operations import build, consoles
+from roost.compute.operations.build import Build
 from roost.compute.operations.consoles import ConsoleListener
 from roost.compute.operations.operation_queue import Executors, OperationQueue
 from roost.compute.reconcile import Reconciler
@@ -73,7 +73,7 @@ class ComputeManager:
         self._operations = OperationQueue(
             host,
             executors=executors,
-            flow=flow or build_flow(),
+            flow=flow or build.build_flow(),
         )
         self._queue = self._operations.queue
         locks, is_building = self._operations.locks, self._operations.is_building
