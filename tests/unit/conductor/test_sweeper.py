@@ -1,9 +1,10 @@
 """Rows are the truth: what messages lost is found again."""
 
 import pytest
+import sqlalchemy as sa
 
-from roost import states
-from roost.db.api import instance_mappings
+from roost import exception, states
+from roost.db.api import instance_mappings, models
 from roost.db.cell import instances
 from tests.builders import CELL1
 from tests.unit.conductor.test_boot import instance, mapping
@@ -47,6 +48,48 @@ def test_the_mapping_of_a_buried_instance_is_forgotten(world):
         instances.mark_deleted(session, uuid)
     world.sweeper.sweep()
     assert mapping(world, uuid) is None
+
+
+@pytest.fixture
+def buried(world):
+    """The mappings of many instances that their cell has deleted."""
+    _request, uuids = made = world.build_request(14)
+    world.build(made)
+    for uuid in uuids:
+        queue(world, uuid)
+    with world.cell1.begin() as session:
+        for uuid in uuids:
+            instances.mark_deleted(session, uuid)
+    return [mapping(world, uuid) for uuid in uuids]
+
+
+def left(world):
+    """Return how many mappings, request specs and records of deleted instances there are."""
+    counted = [models.instance_mappings, models.request_specs, models.deleted_mappings]
+    with world.api_db.read() as session:
+        return [session.scalar(sa.select(sa.func.count()).select_from(table)) for table in counted]
+
+
+def test_the_mappings_of_many_buried_instances_are_forgotten_together(world, buried):
+    sent = []
+
+    @sa.event.listens_for(world.api_db.engine, "before_cursor_execute")
+    def note(_connection, _cursor, statement, *_):
+        sent.append(statement)
+
+    world.sweeper.finish_deletes()
+    assert sum(one.startswith("DELETE FROM instance_mappings") for one in sent) == 1
+    assert left(world) == [0, 0, len(buried)]
+
+
+def test_a_sweep_that_finds_some_mappings_forgotten_forgets_the_others(world, buried):
+    with world.api_db.begin() as session:
+        instance_mappings.forget(session, buried[3].instance_uuid)
+    with pytest.raises(exception.Conflict):
+        world.api_db.write(instance_mappings.forget_queued, buried)
+    assert left(world) == [len(buried) - 1, 1, 1]
+    world.sweeper._forget(buried)
+    assert left(world) == [0, 0, len(buried)]
 
 
 def test_the_mapping_of_an_instance_that_still_ends_is_kept(world):
