@@ -32,7 +32,7 @@ class Scheduler(interface.Interface):
     """
 
     topic = "scheduler"
-    version = "1.7"
+    version = "1.8"
     callers = frozenset({Level.API})
 
     @interface.call(since="1.0", added={"beside": "1.2"})
@@ -57,6 +57,22 @@ class Scheduler(interface.Interface):
         :raises roost.exception.Conflict: when the instance holds no claim on ``beside``
 
         An instance that holds a claim already keeps it, unless its host is to be ignored.
+        """
+
+    @interface.call(since="1.8")
+    def select_for_requests(
+        self,
+        context: RequestContext,
+        *,
+        request_specs: list[ResourceRequest],
+        instance_uuids: list[list[str]],
+        alternates: int,
+    ) -> list[list[list[Selection]] | None]:
+        """Choose and claim hosts for several requests at once, each all or none.
+
+        :param instance_uuids: those of each request
+        :returns: per request, what :meth:`select_destinations` would return; None when that would
+            raise something: ask for this request alone, to learn why
         """
 
     @interface.call(since="1.3", added={"arrived": "1.4"})

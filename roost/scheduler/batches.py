@@ -41,21 +41,25 @@ T = TypeVar("T", bound=Awaited)
 
 
 class _Seat(Generic[T]):
-    """An entry of the queue: its thread wakes when the order is done, or to do the work."""
+    """An entry of the queue: its thread wakes when its orders are done, or to do the work."""
 
-    def __init__(self, order: T) -> None:
-        self.order = order
+    def __init__(self, orders: Sequence[T]) -> None:
+        self._orders = orders
         self.wake = threading.Event()
+
+    def left(self) -> list[T]:
+        """Return the orders that are not done."""
+        return [order for order in self._orders if not order.done]
 
 
 class GroupCommit(Generic[T]):
     """Collects the orders of threads; one thread at a time carries out all that are queued.
 
-    The others sleep until their own order is done, or until they are the next to work.
+    The others sleep until their own orders are done, or until they are the next to work.
 
     :param carry_out: carries out a batch, and returns the orders to repeat in the next one; must
         not raise, but set the error of each order
-    :param most: orders in a batch; more would hold locks too long
+    :param most: threads whose orders are one batch; more would hold locks too long
     """
 
     def __init__(self, carry_out: Callable[[list[T]], Sequence[T]], *, most: int = 100) -> None:
@@ -65,38 +69,40 @@ class GroupCommit(Generic[T]):
         self._entering = threading.Lock()
         self._busy = False
 
-    def submit(self, order: T) -> None:
-        """Return when the order was carried out, by this thread or another."""
-        seat = _Seat(order)
+    def submit(self, *orders: T) -> None:
+        """Return when the orders were carried out, by this thread or another."""
+        seat = _Seat(orders)
         with self._entering:
             self._queue.append(seat)
             works, self._busy = not self._busy, True
         if not works:
             seat.wake.wait()
-        if not order.done:
+        if seat.left():
             try:
-                while not order.done:
+                while seat.left():
                     self._work(seat)
             finally:
                 self._hand_over()
 
     def _work(self, own: _Seat[T]) -> None:
-        """Carry out one batch, and wake the threads whose orders are done.
+        """Carry out one batch, and wake the threads whose orders are all done.
 
         After an error the other orders return to the queue, or their threads would wait for ever.
         """
         with self._entering:
             batch = [self._queue.popleft() for _ in range(min(self._most, len(self._queue)))]
         try:
-            again = {id(order) for order in self._carry_out([seat.order for seat in batch])}
+            orders = [order for seat in batch for order in seat.left()]
+            again = {id(order) for order in self._carry_out(orders)}
         except BaseException:
             with self._entering:
                 self._queue.extendleft(seat for seat in reversed(batch) if seat is not own)
             raise
         with self._entering:
-            self._queue.extendleft(seat for seat in reversed(batch) if id(seat.order) in again)
+            unfinished = [seat for seat in batch if again.intersection(map(id, seat.left()))]
+            self._queue.extendleft(reversed(unfinished))
         for seat in batch:
-            if id(seat.order) not in again:
+            if seat not in unfinished:
                 seat.wake.set()
 
     def _hand_over(self) -> None:

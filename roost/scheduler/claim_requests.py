@@ -100,7 +100,7 @@ class Select(ClaimRequest):
         cell_uuid: str | None = None,
     ) -> None:
         super().__init__(instance_uuids, spec=spec, cell_uuid=cell_uuid)
-        self._asked = tuple(instance_uuids)
+        self.asked = tuple(instance_uuids)
         self._spec = spec
         self._alternates = alternates
         self._beside = beside
@@ -133,7 +133,7 @@ class Select(ClaimRequest):
 
     def committed(self, transaction: ClaimTransaction) -> None:
         found = {uuid: self._selections(transaction, uuid) for uuid in self.instance_uuids}
-        self.answer = [found[uuid] for uuid in self._asked]
+        self.answer = [found[uuid] for uuid in self.asked]
 
     def _decide(self, transaction: ClaimTransaction, spec: ResourceRequest) -> ClaimChange:
         self._kept = self._find_kept(transaction)

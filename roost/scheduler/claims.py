@@ -2,7 +2,7 @@
 
 import datetime
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from roost import exception
@@ -63,10 +63,25 @@ class Claims:
         except exception.NoValidHost as error:
             _log_refusal(order, error)
             raise
-        for uuid, (chosen, *_) in zip(instance_uuids, order.answer, strict=True):
-            if uuid in order.change.gained:
-                LOG.info("[instance: %s] claimed on %s", uuid, chosen.host)
+        _log_claims(order)
         return order.answer
+
+    def select_for_requests(
+        self, requests: Iterable[tuple[ResourceRequest, Sequence[str]]], *, alternates: int
+    ) -> list[list[list[Selection]] | None]:
+        """Claim hosts for several requests at once, as :meth:`select` does for each.
+
+        :param requests: each with its instances
+        :returns: None for a request that failed
+        """
+        orders = [Select(uuids, spec=spec, alternates=alternates) for spec, uuids in requests]
+        self._commits.submit(*orders)
+        for order in orders:
+            if order.error is None:
+                _log_claims(order)
+            else:
+                LOG.debug("%s: not placed with others: %s", order.instance_uuids, order.error)
+        return [order.answer if order.error is None else None for order in orders]
 
     def move(
         self,
@@ -140,6 +155,12 @@ class Claims:
             self._commits.submit(order)
             if order.error is not None:
                 raise order.error
+
+
+def _log_claims(order: Select) -> None:
+    for uuid, (chosen, *_) in zip(order.asked, order.answer, strict=True):
+        if uuid in order.change.gained:
+            LOG.info("[instance: %s] claimed on %s", uuid, chosen.host)
 
 
 def _log_refusal(order: ClaimRequest, error: exception.NoValidHost) -> None:

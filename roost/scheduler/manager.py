@@ -205,6 +205,19 @@ class SchedulerManager:
             cell_uuid=self._cells.cell_of(context.caller),
         )
 
+    def select_for_requests(
+        self,
+        context: RequestContext,
+        *,
+        request_specs: list[ResourceRequest],
+        instance_uuids: list[list[str]],
+        alternates: int,
+    ) -> list[list[list[Selection]] | None]:
+        if len(request_specs) != len(instance_uuids):
+            raise exception.Invalid("There must be one list of instances for each request spec.")
+        requests = zip(request_specs, instance_uuids, strict=True)
+        return self._claims.select_for_requests(requests, alternates=alternates)
+
     def explain(
         self, context: RequestContext, *, request_spec: ResourceRequest, instances: int = 1
     ) -> Explanation:
