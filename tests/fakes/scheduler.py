@@ -9,6 +9,7 @@ from tests.builders import CELL1, a_selection
 class FakeScheduler:
     """Stands behind ``SchedulerClient``'s methods; ``room`` counts instances per host.
 
+    ``asked`` has requests that were asked for alone, ``together`` how many were at once.
     ``selections`` has those that claims made from now on hold, by host, where that matters;
     ``cells`` those hosts that are not in the first cell. Of an instance that moves only one claim
     is kept; ``released`` has the hosts of all claims that were released.
@@ -20,6 +21,7 @@ class FakeScheduler:
         self.selections = {}
         self.cells = {}
         self.asked = []
+        self.together = []
         self.away = False
         self.released = []
         self.confirmed = []
@@ -30,6 +32,20 @@ class FakeScheduler:
         self._reach()
         self.asked.append((request_spec, list(instance_uuids)))
         return [self._choose(request_spec, uuid, alternates) for uuid in instance_uuids]
+
+    def select_for_requests(self, context, *, request_specs, instance_uuids, alternates):
+        self._reach()
+        self.together.append(len(request_specs))
+        return [
+            self._answer(spec, uuids, alternates)
+            for spec, uuids in zip(request_specs, instance_uuids, strict=True)
+        ]
+
+    def _answer(self, spec, uuids, alternates):
+        try:
+            return [self._choose(spec, uuid, alternates) for uuid in uuids]
+        except exception.NoValidHost:
+            return None
 
     def move_claim(self, context, *, instance_uuid, request_spec, to, leaving=None, arrived=False):
         self._reach()

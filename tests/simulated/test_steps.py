@@ -41,6 +41,11 @@ def boot_two(user: User):
         user.wait_for(name, "active")
 
 
+def boot_four(user: User):
+    for name in user.boot(count=4):
+        user.wait_for(name, "active")
+
+
 def boot_and_delete_while_it_is_built(user: User):
     for name in user.boot():
         user.world.loop.sleep(0.12)
@@ -259,6 +264,7 @@ IN_SUITE = (
 # The scenario that goes through a flow.
 BY_FLOW = {
     **dict.fromkeys(("place", "adopt", "build"), BOOT),
+    "place together": Scenario("boot of four", boot_four),
     "record": SCENARIOS[1],
     "rebuild": Scenario("rebuild somehow", rebuild_somehow),
 }

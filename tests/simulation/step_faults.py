@@ -26,6 +26,7 @@ GONE = "is gone for good"
 WELL = "goes well"
 FLOWS: dict[str, Flow[Any]] = {
     "place": boot.PLACE,
+    "place together": boot.PLACE_TOGETHER,
     "record": boot.RECORD,
     "adopt": boot.ADOPT,
     "build": build.build_flow(),

@@ -1,8 +1,11 @@
-"""Places the instances of a leased request: the steps for each, with their undos.
+"""Places the instances of leased requests: the steps, with their undos.
 
-Before: ``boot_service.py`` leased the request, and the scheduler claimed a host for each instance,
+Before: ``boot_service.py`` leased the requests, and the scheduler claimed a host for each instance,
 or found none. After: ``compute/operations/build.py`` on each host, by cast; or cell0, for instances
 that no host can take.
+
+Instances that come to one cell take each step together. When anything fails, or is not as usual
+with one of them, each takes the steps again by itself.
 
 When a step fails, the build request stays: its lease expires, and the sweeper begins again. A
 worker may outlive its lease, or not learn that its commit succeeded; so only the owner of the lease
@@ -13,14 +16,14 @@ import dataclasses
 import datetime
 import logging
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from roost import exception, states
 from roost.cells import Cell, Cells
 from roost.cells.security_groups import GroupCopies
 from roost.clock import boot_clock
 from roost.conductor.failures import PlacementFailure
-from roost.context import RequestContext
+from roost.context import RequestContext, current
 from roost.db.api import build_requests, instance_mappings
 from roost.db.cell import actions, faults, instances, operations
 from roost.db.cell.operations import named
@@ -51,8 +54,8 @@ class LeaseTaken(exception.Conflict):
 
 
 @dataclasses.dataclass(frozen=True)
-class LeasedRequest:
-    """One request that one worker has leased, and what its steps work with.
+class BootLease:
+    """What one worker has leased at one time, and what its steps work with.
 
     ``host``: the worker's, for the history of instances. ``groups``: None: no host filters.
     ``owner``: names the lease; ``until``: when it ends, by ``boot_clock``. ``down``: the cells that
@@ -64,15 +67,13 @@ class LeasedRequest:
     cells: Cells
     scheduler: SchedulerClient
     groups: GroupCopies | None
-    context: RequestContext
-    spec: RequestSpec
     owner: str
     until: float
     down: set[str]
     brought: set[tuple[str, str]] = dataclasses.field(default_factory=set)
 
     def bring_groups(self, cell: Cell, project_id: str) -> None:
-        """Copy the security groups of a project to a cell, once for the whole request."""
+        """Copy the security groups of a project to a cell, once for the whole lease."""
         if self.groups is not None and (cell.uuid, project_id) not in self.brought:
             self.groups.bring(cell, project_id)
             self.brought.add((cell.uuid, project_id))
@@ -91,20 +92,34 @@ class LeasedRequest:
         )
 
 
+@dataclasses.dataclass(frozen=True)
+class LeasedRequest:
+    """One request, with those of its build requests that are to be placed.
+
+    ``context``: that of its user.
+    """
+
+    context: RequestContext
+    spec: RequestSpec
+    build_requests: Sequence[BuildRequest]
+
+    @property
+    def instance_uuids(self) -> list[str]:
+        return [each.instance_uuid for each in self.build_requests]
+
+
 @dataclasses.dataclass
 class BootTask:
-    """One build request that is being placed: the argument of the steps below.
+    """One build request that is being placed.
 
     ``aimed``: the lease was ours when its target cell was recorded. ``created``: the cell may have
     the instance, which then must keep its claim. ``pointed``: the mapping points to the cell,
     unless the database did not commit that.
     """
 
-    work: LeasedRequest
     build_request: BuildRequest
     events: list[InstanceActionEvent]
-    aimed: bool = dataclasses.field(kw_only=True)
-    cell: Cell = dataclasses.field(init=False)
+    aimed: bool = dataclasses.field(default=False, kw_only=True)
     created: bool = dataclasses.field(init=False, default=False)
     pointed: bool = dataclasses.field(init=False, default=False)
 
@@ -112,29 +127,12 @@ class BootTask:
     def uuid(self) -> str:
         return str(self.build_request.instance_uuid)
 
-    def __str__(self) -> str:
-        return f"[instance: {self.uuid}] placement"
-
-    def is_ours(self) -> bool:
-        """Return whether the steps may be undone: no other worker has continued them."""
-        return self.work.database.write(self.may_take_back)
-
-    def may_take_back(self, session: Session) -> bool:
-        """Return the same, valid until the transaction of the API database ends.
-
-        No other worker continues a build request that its user deleted during our lease.
-        """
-        if build_requests.holds(session, self.uuid, owner=self.work.owner):
-            return True
-        mapping = instance_mappings.find(session, self.uuid)
-        still_ours = boot_clock() < self.work.until
-        return mapping is None or (bool(mapping.queued_for_delete) and still_ours)
-
 
 @dataclasses.dataclass
 class PlacedInstance(BootTask):
     """A build request with a host."""
 
+    request: LeasedRequest = dataclasses.field(kw_only=True)
     selections: Sequence[Selection] = dataclasses.field(kw_only=True)
 
     @property
@@ -145,14 +143,13 @@ class PlacedInstance(BootTask):
     def host(self) -> str:
         return self.chosen.host
 
-    @property
-    def instance(self) -> Instance:
-        """The instance with its host, as it is created in the cell and sent to the host."""
+    def instance_in(self, cell: Cell) -> Instance:
+        """Return the instance with its host, as the cell and the host get it."""
         instance: Instance = self.build_request.instance
         instance.host, instance.node = self.chosen.host, self.chosen.node
         instance.numa_topology, instance.pci = self.chosen.numa_topology, list(self.chosen.pci)
         instance.allocations = dict(self.chosen.allocations)
-        instance.attempt, instance.updated_at = 1, self.cell.database.now()
+        instance.attempt, instance.updated_at = 1, cell.database.now()
         instance.vm_state, instance.task_state = states.WAITING
         instance.availability_zone = self.chosen.availability_zone
         return instance
@@ -161,7 +158,7 @@ class PlacedInstance(BootTask):
     def build(self) -> Operation:
         """The operation, with the uuid of the instance: whoever takes it up means the same one."""
         params = OperationParams.of(
-            spec=self.work.spec, selection=self.chosen, alternates=list(self.selections[1:])
+            spec=self.request.spec, selection=self.chosen, alternates=list(self.selections[1:])
         )
         return Operation.of(
             uuid=self.uuid,
@@ -180,36 +177,90 @@ class Cell0Record(BootTask):
     why: PlacementFailure = dataclasses.field(kw_only=True)
 
 
-PLACE: Flow[PlacedInstance] = Flow(
+T = TypeVar("T", bound=BootTask)
+
+
+@dataclasses.dataclass
+class BootGroup(Generic[T]):
+    """Tasks of one lease whose instances come to the same cell: the argument of the steps below.
+
+    Undos get one task only: a group in which anything fails is divided before.
+    """
+
+    lease: BootLease
+    tasks: Sequence[T]
+    cell: Cell = dataclasses.field(init=False)
+
+    @property
+    def uuids(self) -> list[str]:
+        return [task.uuid for task in self.tasks]
+
+    def __str__(self) -> str:
+        return f"[instance: {', '.join(self.uuids)}] placement"
+
+    def is_ours(self, task: T) -> bool:
+        """Return whether the steps may be undone: no other worker has continued them."""
+        return self.lease.database.write(self.may_take_back, task)
+
+    def may_take_back(self, session: Session, task: T) -> bool:
+        """Return the same, valid until the transaction of the API database ends.
+
+        No other worker continues a build request that its user deleted during our lease.
+        """
+        if build_requests.holds(session, task.uuid, owner=self.lease.owner):
+            return True
+        mapping = instance_mappings.find(session, task.uuid)
+        still_ours = boot_clock() < self.lease.until
+        return mapping is None or (bool(mapping.queued_for_delete) and still_ours)
+
+
+PLACE: Flow[BootGroup[PlacedInstance]] = Flow(
     "place",
     lambda: [
-        Step(find_cell, undo=release_claim),  # select_destinations made the claim
+        Step(find_cell, undo=release_claims),  # select_destinations made the claims
         Step(create_in_cell, undo=remove_from_cell),
-        Step(point_mapping_to_cell),  # nothing to undo: it happens whole or not at all
-        Step(hand_to_compute),  # never fails
+        Step(point_mappings_to_cell),  # nothing to undo: it happens whole or not at all
+        Step(hand_to_computes),  # never fails
     ],
 )
-RECORD: Flow[Cell0Record] = Flow(
+# The same for several at once. It undoes nothing, as PLACE continues after a failure, with each.
+PLACE_TOGETHER: Flow[BootGroup[PlacedInstance]] = Flow(
+    "place together", lambda: [Step(step.do) for step in PLACE.steps]
+)
+RECORD: Flow[BootGroup[Cell0Record]] = Flow(
     "record",
     lambda: [
         Step(find_cell0),
         Step(record_in_cell0, undo=remove_from_cell),
-        Step(point_mapping_to_cell),
+        Step(point_mappings_to_cell),
     ],
 )
 # Of an instance that a cell has by an earlier try. The cell's own sweeper sends the build to the
 # host, after it has renewed the claim.
-ADOPT: Flow[BootTask] = Flow("adopt", lambda: [Step(point_mapping_to_cell)])
-T = TypeVar("T", bound=BootTask)
+ADOPT: Flow[BootGroup[BootTask]] = Flow("adopt", lambda: [Step(point_mappings_to_cell)])
 
 
-def carry_out(flow: Flow[T], task: T) -> exception.RoostError | None:
+def carry_out_together(group: BootGroup[PlacedInstance]) -> bool:
+    """Place a group of which nothing is placed yet; return whether all of it is."""
+    try:
+        PLACE_TOGETHER(group)
+    except exception.RoostError as error:
+        LOG.info("%s: one by one: %s", group, error.message)
+    except Exception:
+        LOG.exception("%s: one by one", group)
+    else:
+        return True
+    return False
+
+
+def carry_out(flow: Flow[BootGroup[T]], group: BootGroup[T]) -> exception.RoostError | None:
     """Run a flow for one build request; no error keeps the others from being placed.
 
     :returns: the error that the flow failed with, if any
     """
+    (task,) = group.tasks
     try:
-        flow(task)
+        flow(group)
     except LeaseTaken as error:
         LOG.info("[instance: %s] not placed: %s", task.uuid, error.message)
         return error
@@ -221,74 +272,99 @@ def carry_out(flow: Flow[T], task: T) -> exception.RoostError | None:
     return None
 
 
-def find_cell(task: PlacedInstance) -> None:
-    """Find the cell of the chosen host, and map a new host; copy the security groups there."""
-    if not task.aimed:
+def find_cell(group: BootGroup[PlacedInstance]) -> None:
+    """Find the cell of the chosen hosts, and map new hosts; copy the security groups there."""
+    if not all(task.aimed for task in group.tasks):
         raise LeaseTaken
-    cells = task.work.cells
-    try:
-        task.cell = cells.of_host(task.host)
-    except exception.NotFound:
-        task.cell = cells.discover(task.host, task.chosen.cell_uuid)
-    task.work.bring_groups(task.cell, task.build_request.instance.project_id)
+    for host, cell_uuid in {task.host: task.chosen.cell_uuid for task in group.tasks}.items():
+        try:
+            group.cell = group.lease.cells.of_host(host)
+        except exception.NotFound:
+            group.cell = group.lease.cells.discover(host, cell_uuid)
+    for task in group.tasks:
+        group.lease.bring_groups(group.cell, task.build_request.instance.project_id)
 
 
-def release_claim(task: PlacedInstance) -> None:
+def release_claims(group: BootGroup[PlacedInstance]) -> None:
     """Release the claim, unless the cell may have the instance: then it is tried again."""
-    if not task.created and task.is_ours():
-        task.work.scheduler.release_claims(task.work.context, instance_uuids=[task.uuid])
+    (task,) = group.tasks
+    if not task.created and group.is_ours(task):
+        group.lease.scheduler.release_claims(task.request.context, instance_uuids=[task.uuid])
 
 
-def create_in_cell(task: PlacedInstance) -> None:
-    """Create the instance, its build and its history so far, in one transaction."""
-    _create(task, task.build, begun=utcnow())
-
-
-@retried
-def _create(task: PlacedInstance, build: Operation, *, begun: datetime.datetime) -> None:
-    request = task.build_request
-    with task.cell.database.begin() as session:
-        if instances.create(session, task.instance):  # else an earlier try has created it
-            operations.start_build(session, build, request_id=request.request_id)
-            created = task.work.event("super-conductor.create_in_cell", begun)
-            action = _create_action(request, [*task.events, created])
-            actions.start(session, action, operation_uuid=build.uuid)
-        task.created = True  # from here on it may be committed, even if the commit seems to fail
+def create_in_cell(group: BootGroup[PlacedInstance]) -> None:
+    """Create the instances, their builds and their history so far, in one transaction."""
+    try:
+        _create(group, begun=utcnow())
+    except exception.Conflict:  # an earlier try has created some
+        if len(group.tasks) > 1:
+            raise
+        group.tasks[0].created = True
 
 
 @retried
-def remove_from_cell(task: BootTask) -> None:
+def _create(group: BootGroup[PlacedInstance], *, begun: datetime.datetime) -> None:
+    now = group.cell.database.now()
+    created = group.lease.event("super-conductor.create_in_cell", begun)
+    with group.cell.database.begin() as session:
+        instances.create_all(session, [task.instance_in(group.cell) for task in group.tasks])
+        builds = [(task.build, task.build_request.request_id) for task in group.tasks]
+        operations.start_builds(session, builds, now=now)
+        happened = {
+            task.uuid: _create_action(task.build_request, [*task.events, created])
+            for task in group.tasks
+        }
+        actions.start_builds(session, happened, now=now)
+        for task in group.tasks:
+            task.created = True  # from here on it may be committed, even if that seems to fail
+
+
+@retried
+def remove_from_cell(group: BootGroup[T]) -> None:
     """Remove the instance from its cell, under a lock that keeps other workers from adopting it."""
+    (task,) = group.tasks
     if not task.created:
         return
-    with task.work.database.begin() as held:
-        if not task.may_take_back(held):
+    with group.lease.database.begin() as held:
+        if not group.may_take_back(held, task):
             return
-        with task.cell.database.begin() as session:
+        with group.cell.database.begin() as session:
             instances.remove(session, [task.uuid])
     task.created = False
 
 
 @retried
-def point_mapping_to_cell(task: BootTask) -> None:
-    """Set the mapping's cell and delete the BuildRequest, in one transaction."""
-    with task.work.database.begin() as session:
-        if build_requests.forget(session, task.uuid, owner=task.work.owner):
-            instance_mappings.map_to_cell(session, task.uuid, task.cell.uuid)
-            task.pointed = True
-        elif not task.pointed or instance_mappings.find(session, task.uuid) is None:
+def point_mappings_to_cell(group: BootGroup[T]) -> None:
+    """Set the cell of the mappings and delete the BuildRequests, in one transaction."""
+    uuids = group.uuids
+    with group.lease.database.begin() as session:
+        if build_requests.fulfil(session, uuids, owner=group.lease.owner) == len(uuids):
+            instance_mappings.map_to_cell(session, uuids, group.cell.uuid)
+            for task in group.tasks:
+                task.pointed = True
+            return
+        if len(uuids) > 1:
+            raise LeaseTaken
+        (task,) = group.tasks
+        if not task.pointed or instance_mappings.find(session, task.uuid) is None:
             raise LeaseTaken
 
 
-def hand_to_compute(task: PlacedInstance) -> None:
-    """Cast to the host, which owns the build from here on; a lost cast is sent again."""
-    LOG.info("[instance: %s] build sent to %s in cell %s", task.uuid, task.host, task.cell.name)
+def hand_to_computes(group: BootGroup[PlacedInstance]) -> None:
+    """Cast to the hosts, which own the builds from here on; a lost cast is sent again."""
+    for task in group.tasks:
+        with current(task.request.context):
+            _hand_to_compute(group.cell, task)
+
+
+def _hand_to_compute(cell: Cell, task: PlacedInstance) -> None:
+    LOG.info("[instance: %s] build sent to %s in cell %s", task.uuid, task.host, cell.name)
     try:
-        task.cell.compute.on(task.host).build_and_run_instance(
-            task.work.context,
+        cell.compute.on(task.host).build_and_run_instance(
+            task.request.context,
             operation=named(task.build),
-            instance=task.instance,
-            request_spec=task.work.spec,
+            instance=task.instance_in(cell),
+            request_spec=task.request.spec,
             selection=task.chosen,
         )
     except exception.RoostError as error:
@@ -298,20 +374,21 @@ def hand_to_compute(task: PlacedInstance) -> None:
         )  # fmt: skip
 
 
-def find_cell0(task: Cell0Record) -> None:
-    if not task.aimed:
+def find_cell0(group: BootGroup[Cell0Record]) -> None:
+    if not all(task.aimed for task in group.tasks):
         raise LeaseTaken
-    task.cell = task.work.cells.cell0()
+    group.cell = group.lease.cells.cell0()
 
 
 @retried
-def record_in_cell0(task: Cell0Record) -> None:
+def record_in_cell0(group: BootGroup[Cell0Record]) -> None:
     """Create the instance in ERROR, with the reason for its user."""
+    (task,) = group.tasks
     build_request = task.build_request
     build_request.instance.vm_state, build_request.instance.task_state = states.ERROR, None
     if build_request.instance.provisions is not None:
         build_request.instance.provisions.forget_secrets()
-    with task.cell.database.begin() as session:
+    with group.cell.database.begin() as session:
         if instances.create(session, build_request.instance):
             faults.add(session, task.why.fault(task.uuid, host=None))
             failed = _create_action(build_request, task.events)

@@ -1,7 +1,8 @@
 """The RPC server of the super-conductor: each method calls the module that implements it."""
 
 from roost.cells.security_groups import GroupCopies
-from roost.conductor.super.boot_service import BootService
+from roost.conductor.super.boot_queue import BootQueue
+from roost.conductor.super.boot_service import BootOrder, BootService
 from roost.context import RequestContext
 
 
@@ -12,13 +13,13 @@ class SuperConductorManager:
     """
 
     def __init__(self, boots: BootService, groups: GroupCopies | None) -> None:
-        self._boots = boots
+        self._boots = BootQueue(boots.build)
         self._groups = groups
 
     def schedule_and_build_instances(
         self, context: RequestContext, *, request_uuid: str, instance_uuids: list[str]
     ) -> None:
-        self._boots.build(context, request_uuid, instance_uuids)
+        self._boots.put(BootOrder(context, request_uuid, instance_uuids))
 
     def spread_security_groups(self, context: RequestContext, *, project_id: str) -> None:
         if self._groups is not None:

@@ -15,7 +15,7 @@ from typing import Final
 
 from roost import exception
 from roost.cells import Cells
-from roost.conductor.super.boot_service import BootService
+from roost.conductor.super.boot_service import BootOrder, BootService
 from roost.conductor.super.resizes import Resizes
 from roost.conductor.super.soft_delete import SoftDeletes
 from roost.context import RequestContext, current, project_context
@@ -84,7 +84,7 @@ class SuperSweeper:
         with current(context):
             LOG.info("request %s: %d instances wait for a worker", request_uuid, len(found))
             try:
-                self.boots.build(context, request_uuid, uuids, again=True)
+                self.boots.build(BootOrder(context, request_uuid, uuids), again=True)
             except exception.RoostError as error:
                 LOG.warning("request %s: postponed: %s", request_uuid, error.message)
             except Exception:

@@ -71,13 +71,15 @@ def find(session: Session, instance_uuid: str) -> BuildRequest | None:
     return None if row is None else row_to_request(row)
 
 
-def forget(session: Session, instance_uuid: str, *, owner: str | None = None) -> bool:
-    """Delete the build request; True for the one caller that deleted it.
+def forget(session: Session, instance_uuid: str) -> bool:
+    """Delete the build request; True for the one caller that deleted it."""
+    return prepared.delete(session, _requests, {"instance_uuid": instance_uuid}) == 1
 
-    :param owner: only if this lease holds it
-    """
-    mine = {} if owner is None else {"lease_owner": owner}
-    return prepared.delete(session, _requests, {"instance_uuid": instance_uuid} | mine) == 1
+
+def fulfil(session: Session, instance_uuids: Collection[str], *, owner: str) -> int:
+    """Delete those of these build requests that this lease holds; return how many."""
+    held = {"instance_uuid": instance_uuids, "lease_owner": owner}
+    return prepared.delete(session, _requests, held)
 
 
 def take_away(session: Session, instance_uuid: str) -> tuple[bool, str | None]:
@@ -109,6 +111,13 @@ def get_spec(session: Session, request_uuid: str) -> RequestSpec:
 def find_spec(session: Session, request_uuid: str) -> RequestSpec | None:
     spec: RequestSpec | None = wire.load(session.scalar(_SPEC, {"request_uuid": request_uuid}))
     return spec
+
+
+def get_specs(session: Session, request_uuids: Collection[str]) -> dict[str, RequestSpec]:
+    """Return the request specs of several requests, by request uuid."""
+    named = {"request_uuid": request_uuids}
+    rows = prepared.select(session, _specs.c.request_uuid, _specs.c.spec, where=named)
+    return {row.request_uuid: wire.load(row.spec) for row in rows}
 
 
 def spec_of(session: Session, instance_uuid: str) -> RequestSpec | None:
@@ -209,10 +218,14 @@ def list_waiting(
     return [row_to_request(row) for row in rows]
 
 
-def hand_back(session: Session, owner: str) -> None:
-    """End a lease early: another super-conductor can lease its build requests at once."""
+def hand_back(session: Session, owner: str, instance_uuids: Collection[str] | None = None) -> None:
+    """End a lease early: another super-conductor can lease its build requests at once.
+
+    :param instance_uuids: only of these
+    """
     free = {"lease_owner": None, "lease_until": None}
-    prepared.update(session, _requests, {"lease_owner": owner}, free)
+    these = {} if instance_uuids is None else {"instance_uuid": instance_uuids}
+    prepared.update(session, _requests, {"lease_owner": owner} | these, free)
 
 
 def row_to_request(row: sa.Row[tuple[object, ...]]) -> BuildRequest:

@@ -179,9 +179,9 @@ def get(session: Session, instance_uuid: str) -> InstanceMapping:
     return found
 
 
-def map_to_cell(session: Session, instance_uuid: str, cell_uuid: str) -> None:
-    """Map the instance to its cell."""
-    prepared.update(session, _mappings, {"instance_uuid": instance_uuid}, {"cell_uuid": cell_uuid})
+def map_to_cell(session: Session, instance_uuids: Collection[str], cell_uuid: str) -> None:
+    """Map instances to their cell."""
+    prepared.update(session, _mappings, {"instance_uuid": instance_uuids}, {"cell_uuid": cell_uuid})
 
 
 def as_read(mapping: InstanceMapping) -> dict[str, Any]:

@@ -4,7 +4,8 @@ Clients list changes since a time, so ``updated_at`` is by the clock of the data
 the time of the daemon that ran them.
 """
 
-from collections.abc import Sequence
+import datetime
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -30,6 +31,7 @@ _OVER: Final = (_actions.c.action != CREATE, _actions.c.finish_time.is_not(None)
 _NO_EVENT: Final = dict.fromkeys(_EVENT)
 _OF_OPERATION: Final = _actions.c.operation_uuid == sa.bindparam("operation_uuid")
 _ID: Final = sa.select(_actions.c.id).where(_OF_OPERATION)
+_INSERT: Final = sa.insert(_actions)
 _ADD_EVENTS: Final = sa.insert(_events)
 # One event, without a look at the id of its action.
 _ADD_EVENT: Final = _ADD_EVENTS.from_select(
@@ -72,6 +74,35 @@ def start(session: Session, action: InstanceAction, *, operation_uuid: str | Non
         mine = {"instance_uuid": action.instance_uuid}
         newest.keep(session, _actions, mine, KEPT, *_OVER)
     return True
+
+
+def start_builds(
+    session: Session, begun: Mapping[str, InstanceAction], *, now: datetime.datetime
+) -> None:
+    """Begin the actions of new instances, each with the events it has so far.
+
+    :param begun: action by the uuid of its operation
+    """
+    rows = [
+        action.values() | {"operation_uuid": uuid, "updated_at": now}
+        for uuid, action in begun.items()
+    ]
+    events = [row.pop("events") for row in rows]
+    if len(rows) == 1:
+        key: Any = session.execute(_INSERT, rows[0]).inserted_primary_key
+        ids = dict.fromkeys(begun, key[0])
+    else:
+        session.execute(_INSERT, rows)
+        theirs = {"operation_uuid": [*begun]}
+        columns = (_actions.c.operation_uuid, _actions.c.id)
+        found = prepared.select(session, *columns, where=theirs)
+        ids = {row.operation_uuid: row.id for row in found}
+    happened = [
+        _NO_EVENT | event.values() | {"action_id": ids[uuid]}
+        for uuid, some in zip(begun, events, strict=True)
+        for event in some
+    ]
+    session.execute(_ADD_EVENTS, happened)
 
 
 def add_to_operation(

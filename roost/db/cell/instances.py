@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from oslo_db import exception as db_exception
 
 from roost import exception, states
 from roost.db import clock, prepared, wire
@@ -40,6 +41,7 @@ _PLAIN = tuple(
 )
 _ANY = sa.select(_instances).where(_instances.c.uuid == sa.bindparam("uuid"))
 _LIVE = _ANY.where(_instances.c.deleted_at.is_(None))
+_INSERT = sa.insert(_instances)
 _INSERT_PROVISIONS = sa.insert(models.instance_provisions)
 _POSTED = models.instance_provisions.c.password.is_not(None)
 _NEXT = _instances.c.attempt + 1
@@ -55,25 +57,47 @@ _conditions: dict[Any, sa.ColumnElement[bool]] = {}  # of moves between states, 
 
 def create(session: Session, instance: Instance) -> bool:
     """Insert an instance, once; return whether this call did it."""
+    created = insert_once(session, _instances, _row(instance))
+    if created:
+        _insert_rest(session, [instance])
+    return created
+
+
+def create_all(session: Session, some: Sequence[Instance]) -> None:
+    """Insert new instances.
+
+    :raises roost.exception.Conflict: when one exists already; roll back then
+    """
+    try:
+        session.execute(_INSERT, [_row(instance) for instance in some])
+    except db_exception.DBDuplicateEntry as error:
+        raise exception.Conflict("some instances exist already") from error
+    _insert_rest(session, some)
+
+
+def _row(instance: Instance) -> dict[str, Any]:
     values = {name: getattr(instance, name) for name in _PLAIN}
     values.update({name: wire.dump(getattr(instance, name)) for name in _OBJECTS})
     values.update({name: json.dumps(getattr(instance, name)) for name in _JSON})
     values.update({name: wire.dump_list(getattr(instance, name)) for name in _LISTS})
     values["flavor_id"] = instance.flavor.flavorid
     values["image_id"] = instance.image.id if instance.image else None
-    created = insert_once(session, _instances, values)
-    if created:
+    return values
+
+
+def _insert_rest(session: Session, some: Sequence[Instance]) -> None:
+    """Insert what other tables have of new instances."""
+    kept = [
+        {"instance_uuid": instance.uuid, "provisions": wire.dump(instance.provisions)}
+        for instance in some
+        if instance.provisions is not None
+    ]
+    if kept:
+        session.execute(_INSERT_PROVISIONS, kept)
+    for instance in some:
         instance_index.index_tags(session, instance.uuid, instance.tags)
-        _keep_provisions(session, instance)
         if instance.network_info is not None:
             instance_index.index_addresses(session, instance.uuid, instance.network_info)
-    return created
-
-
-def _keep_provisions(session: Session, instance: Instance) -> None:
-    if instance.provisions is not None:
-        kept = {"instance_uuid": instance.uuid, "provisions": wire.dump(instance.provisions)}
-        session.execute(_INSERT_PROVISIONS, kept)
 
 
 def get(session: Session, uuid: str, *, deleted: bool = False) -> Instance:

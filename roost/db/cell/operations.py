@@ -88,7 +88,7 @@ def _insert(*in_the_way: sa.ColumnElement[bool]) -> sa.Insert:
     return insert.execution_options(preserve_rowcount=True)
 
 
-_INSERT_BUILD: Final = sa.insert(_table).values(created_at=database_now())
+_INSERT_BUILDS: Final = sa.insert(_table)
 _INSERT_ALONE: Final = _insert(_MINE)
 _INSERT_BESIDE: Final = _insert(_MINE, _SAME_LOCK)
 _OF_HOST: Final = (
@@ -177,11 +177,17 @@ def start(
     return Operation.of(**named, params=params, instance=instance)
 
 
-def start_build(session: Session, build: Operation, *, request_id: str) -> None:
-    """Write the operation of a build, with its instance, which is new."""
-    row = {name: getattr(build, name) for name in NAMES} | {"request_id": request_id, "tries": 0}
-    row |= {"lock": SERVER, "params": wire.dump(build.params)}
-    session.execute(_INSERT_BUILD, row)
+def start_builds(
+    session: Session, builds: Iterable[tuple[Operation, str]], *, now: datetime.datetime
+) -> None:
+    """Write the operations of builds with their request ids; their instances are new, too."""
+    common = {"tries": 0, "lock": SERVER, "created_at": now}
+    rows = [
+        {name: getattr(build, name) for name in NAMES}
+        | {"request_id": request_id, "params": wire.dump(build.params), **common}
+        for build, request_id in builds
+    ]
+    session.execute(_INSERT_BUILDS, rows)
 
 
 def _insert_free(session: Session, row: Mapping[str, Any], instance: Instance) -> None:

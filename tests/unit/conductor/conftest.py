@@ -15,7 +15,7 @@ from roost.conductor.cell.operations.outcomes import OperationOutcomes
 from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.sweeper import CellSweeper
 from roost.conductor.notifications import ServerNotifications
-from roost.conductor.super.boot_service import BootService
+from roost.conductor.super.boot_service import BootOrder, BootService
 from roost.conductor.super.resizes import Resizes
 from roost.conductor.super.soft_delete import SoftDeletes
 from roost.conductor.super.sweeper import SuperSweeper
@@ -72,7 +72,10 @@ class World:
         return asked.request_uuid, [build_request.instance_uuid for build_request in made]
 
     def build(self, request):
-        self.boots.build(self.context, *request)
+        self.build_together(request)
+
+    def build_together(self, *requests):
+        self.boots.build(*[BootOrder(self.context, *request) for request in requests])
 
     def casts(self):
         return [sent for bus in self.buses.values() for sent in bus.sent]

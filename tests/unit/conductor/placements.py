@@ -22,14 +22,17 @@ def instance(database, uuid):
         return instances.find(session, uuid)
 
 
-def run_with(world, replaced, made):
-    """Run the boot with some steps replaced by name."""
+def run_with(world, replaced, *made):
+    """Run the boots of requests with some steps replaced by name."""
+    flows = (boot.PLACE, boot.PLACE_TOGETHER)
     original = boot.PLACE.run
-    boot.PLACE.run = lambda do, work: replaced.get(do.__name__, do)(work)
+    for flow in flows:
+        flow.run = lambda do, work: replaced.get(do.__name__, do)(work)
     try:
-        world.build(made)
+        world.build_together(*made)
     finally:
-        boot.PLACE.run = original
+        for flow in flows:
+            flow.run = original
 
 
 class Broken(exception.RoostError):

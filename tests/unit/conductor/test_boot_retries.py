@@ -38,10 +38,10 @@ def test_a_placement_whose_commit_was_not_heard_of_stands(world):
     _request, (uuid,) = made = world.build_request()
 
     def unheard(work):
-        boot.point_mapping_to_cell(work)
+        boot.point_mappings_to_cell(work)
         raise exception.Unavailable("the connection broke")
 
-    run_with(world, {"point_mapping_to_cell": unheard}, made)
+    run_with(world, {"point_mappings_to_cell": unheard}, made)
     assert_placed(world, uuid)
 
 
@@ -71,7 +71,7 @@ def in_doubt(world, *, created):
     def break_off(work):
         if created:
             boot.create_in_cell(work)
-        work.created = True
+        work.tasks[0].created = True
         raise exception.Unavailable("the connection broke")
 
     def away(_work):

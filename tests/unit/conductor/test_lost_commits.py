@@ -35,7 +35,8 @@ def test_a_boot_places_each_instance_once(world, forgetful):
     _request, uuids = made = world.build_request(2)
     with forgetful(world.api_db, world.cell1) as lost:
         world.build(made)
-    assert min(lost[world.api_db], lost[world.cell1]) >= 2
+    assert lost[world.api_db] >= 2
+    assert lost[world.cell1] >= 1
     assert len(world.casts()) == 2
     for uuid in uuids:
         assert (instance(world.cell1, uuid).host, mapping(world, uuid).cell_uuid) == ("h1", CELL1)

@@ -48,7 +48,8 @@ def under_way(cell, *, alternates=("h2", "h3"), attempt=1, host="h1", tried=(), 
     )
     with cell.database.begin() as session:
         instances.create(session, made)
-        operations.start_build(session, a_build(made, params=params), request_id="req-1")
+        begun = [(a_build(made, params=params), "req-1")]
+        operations.start_builds(session, begun, now=cell.database.now())
         actions.start(session, an_action(made.uuid), operation_uuid=made.uuid)
     cell.scheduler.claims[made.uuid] = host
     return made

@@ -127,7 +127,7 @@ def test_a_removed_instance_leaves_no_row(cell_db):
     made = an_instance()
     with cell_db.begin() as session:
         instances.create(session, made)
-        operations.start_build(session, a_build(made), request_id="req-1")
+        operations.start_builds(session, [(a_build(made), "req-1")], now=cell_db.now())
         actions.start(session, an_action(made.uuid, events=[an_event()]))
         instances.remove(session, [made.uuid])
         assert instances.find(session, made.uuid, deleted=True) is None
@@ -189,7 +189,7 @@ def test_burial_leaves_nothing_but_the_marked_row(cell_db):
     made = an_instance(host="h1")
     with cell_db.begin() as session:
         instances.create(session, made)
-        operations.start_build(session, a_build(made), request_id="req-1")
+        operations.start_builds(session, [(a_build(made), "req-1")], now=cell_db.now())
         (operation,) = deletion.begin(session, an_action(made.uuid, action="delete"), uuid=a_uuid())
         deletion.finish(session, operation, [an_event("compute.destroy")], expected={})
         with pytest.raises(exception.Conflict):
