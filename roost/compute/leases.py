@@ -8,19 +8,26 @@ they end. This is *fencing*: because of it an instance never runs twice.
 A lease begins when the last request that the cell has answered was sent, not when the answer
 arrived. The clock is this host's own, and runs on while the process or the machine is suspended.
 
+The message of a new build gives a lease (``GivenLease``), so that the host need not ask for one. It
+ends at a time by the clock of the cell's database, of which the host knows an upper bound: what an
+answer of the cell said, and all the time since that request was sent. The messages of one process
+count, each once: an older or doubled one may be of a build that is over.
+
 ``RetryPolicy`` retries requests to a conductor while it or the bus is unavailable.
 """
 
 import dataclasses
+import datetime
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, TypeVar
 
 from roost import exception
 from roost.clock import boot_clock
 from roost.context import admin_context
+from roost.objects import GivenLease
 from roost.rpc.cell_conductor import CellConductor
 
 LOG = logging.getLogger(__name__)
@@ -71,6 +78,7 @@ class RetryPolicy:
 
 RENEWALS: Final = 3  # renewals in one lease: two may fail
 MARGIN: Final = 1 / 6  # of a lease: the time left for stopping and for clock drift
+LEAST: Final = 1 / 3  # of a lease: what must be left of one that a message gives
 DEFAULT_SECONDS: Final = 30.0  # length of a lease until the cell has sent its own
 
 
@@ -99,6 +107,7 @@ class Lease:
     on_loss: Callable[..., None] = _ignore
     until: float | None = None  # None: the lease has not begun
     lost: bool = False
+    _is_given: bool = False
 
     def hold(self, *, since: float) -> None:
         """Note that the cell granted the lease, in the answer to a request sent at ``since``.
@@ -110,13 +119,23 @@ class Lease:
         until = since + self.keeper.usable_seconds
         self.until = until if self.until is None else max(self.until, until)
 
+    def take(self, given: GivenLease, *, attempt: int) -> None:
+        """Begin with the lease that a message gives, if that is certain and lasts for a while."""
+        self.until = self.keeper.end_of(given, (self.operation_uuid, attempt))
+        self._is_given = self.until is not None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether a message has given the lease, and it is not over."""
+        return self._is_given and not self.is_over()
+
     def resume(self) -> None:
         """Restart the lease for queued work, which first checks whether it still is this host's.
 
         So an outage while it was queued does no harm: the work had not begun.
         """
         if self.is_over():
-            self.until, self.lost = None, False
+            self.until, self.lost, self._is_given = None, False, False
 
     def is_over(self) -> bool:
         """Return whether the lease has ended, or is about to; it stays so until :meth:`resume`."""
@@ -149,6 +168,9 @@ class LeaseKeeper:
         self._seconds = DEFAULT_SECONDS
         self._guard = threading.Lock()
         self._leases: list[Lease] = []
+        self._time: tuple[datetime.datetime, float] | None = None  # of the cell, and since when
+        self._started: datetime.datetime | None = None
+        self._taken: dict[Hashable, float] = {}  # given leases -> when they end
 
     @property
     def usable_seconds(self) -> float:
@@ -181,7 +203,32 @@ class LeaseKeeper:
 
         :raises roost.exception.Unavailable: when the cell does not answer
         """
-        self._ask([], nothing_else=True)
+        answer = self._ask([], nothing_else=True)
+        self._started = _time(answer.get("now"))
+
+    def note_time(self, text: str | None, *, since: float) -> None:
+        """Note the time of the cell, of the answer to a request that was sent at ``since``."""
+        now = _time(text)
+        if now is not None:
+            self._time = now, since
+
+    def end_of(self, given: GivenLease, key: Hashable) -> float | None:
+        """Return until when a lease may be used that a message gives; None: ask the cell for one.
+
+        :param key: identifies the work
+        """
+        if self._time is None or self._started is None or given.since <= self._started:
+            return None
+        then, since = self._time
+        left: float = (given.until - then).total_seconds()
+        until = since + left - self._seconds * MARGIN
+        now = self.clock()
+        with self._guard:
+            self._taken = {each: end for each, end in self._taken.items() if end > now}
+            if key in self._taken or until - now < self._seconds * LEAST:
+                return None
+            self._taken[key] = until + self._seconds * MARGIN
+        return until
 
     def renew(self) -> None:
         """Renew all leases, and stop work that is no longer this host's.
@@ -192,7 +239,7 @@ class LeaseKeeper:
         if not leases:
             return
         since = self.clock()
-        lost = self._ask(leases, nothing_else=False)
+        lost = self._ask(leases, nothing_else=False)["lost"]
         for lease in leases:
             if lease.operation_uuid in lost:
                 self._end(lease)
@@ -212,8 +259,8 @@ class LeaseKeeper:
         with self._guard:
             return list(self._leases)
 
-    def _ask(self, leases: Sequence[Lease], *, nothing_else: bool) -> set[str]:
-        """Renew, and return the operations that are not this host's any more."""
+    def _ask(self, leases: Sequence[Lease], *, nothing_else: bool) -> dict[str, Any]:
+        """Renew, and return the answer: see :mod:`roost.rpc.cell_conductor`."""
         answer = self._conductor.renew_leases(
             admin_context(),
             host=self._host,
@@ -221,10 +268,14 @@ class LeaseKeeper:
             nothing_else=nothing_else,
         )
         self._seconds = answer["seconds"]
-        return {*answer["lost"]}
+        return answer
 
     def _end(self, lease: Lease) -> None:
         if not lease.lost:
             LOG.info("[instance: %s] work is no longer this host's", lease.instance_uuid)
         lease.lost = True
         lease.on_loss(gone=True)
+
+
+def _time(text: str | None) -> datetime.datetime | None:
+    return None if text is None else datetime.datetime.fromisoformat(text)

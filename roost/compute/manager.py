@@ -19,6 +19,7 @@ from roost.context import RequestContext, admin_context
 from roost.flow import Flow
 from roost.objects import (
     ExternalEvent,
+    GivenLease,
     Instance,
     Operation,
     RequestSpec,
@@ -129,6 +130,7 @@ class ComputeManager:
         :raises roost.exception.Conflict: when the cell knows another daemon of this name: this one
             must exit
         """
+        since = self._host.leases.clock()
         answer = self._host.conductor.report_service(
             admin_context(),
             host=self._host.name,
@@ -137,6 +139,7 @@ class ComputeManager:
             version=Compute.version,
             **({} if self._state is None else {"state_id": self._state.state_id}),
         )
+        self._host.leases.note_time(answer.get("now"), since=since)
         self._cell_uuid = answer["cell_uuid"]
         tracker = self._host.tracker
         tracker.locate(cell_uuid=answer["cell_uuid"])
@@ -247,8 +250,11 @@ class ComputeManager:
         instance: Instance,
         request_spec: RequestSpec,
         selection: Selection | None = None,
+        given: GivenLease | None = None,
     ) -> None:
         wanted = Build(self._host, context, operation, instance, selection)
+        if given is not None:
+            wanted.lease.take(given, attempt=operation.attempt)
         self._operations.build(wanted, ended=self._news.build_ended)
 
     def run(

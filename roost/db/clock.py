@@ -28,7 +28,7 @@ def now(session: "Session") -> datetime.datetime:
 class Reckoned:
     """The clock of a database, extrapolated from its last read by a local clock.
 
-    Thread-safe. The error is the time that the read takes: milliseconds.
+    Thread-safe. It is ahead of the clock by the time that the read takes: milliseconds.
 
     :param own: seconds on a clock that never goes back
     """
@@ -48,7 +48,8 @@ class Reckoned:
 
     def read(self, session: "Session") -> None:
         """Read the clock of the database."""
-        self._read = now(session), self._own()
+        at = self._own()  # before: what is given until some time must not be taken for longer
+        self._read = now(session), at
 
     def now(self) -> datetime.datetime:
         """Return the time by the clock of the database; it must have been read."""

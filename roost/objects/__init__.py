@@ -7,7 +7,13 @@ scheduler, and its answers), ``flavor.py`` (images and key pairs, too), ``host.p
 ``tests/unit/objects`` pins fields and versions.
 """
 
-from roost.objects.action import InstanceAction, InstanceActionEvent, Operation, OperationParams
+from roost.objects.action import (
+    GivenLease,
+    InstanceAction,
+    InstanceActionEvent,
+    Operation,
+    OperationParams,
+)
 from roost.objects.base import RoostObject
 from roost.objects.explanation import Explanation, FilterVerdict, NearMiss, RankedHost
 from roost.objects.flavor import Flavor, ImageMeta, Keypair
@@ -59,6 +65,7 @@ __all__ = [
     "ExternalEvent",
     "FilterVerdict",
     "Flavor",
+    "GivenLease",
     "GuestConfig",
     "HostChange",
     "HostChangePage",

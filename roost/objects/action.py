@@ -77,6 +77,20 @@ class OperationParams(base.RoostObject):
 
 
 @base.VersionedObjectRegistry.register
+class GivenLease(base.RoostObject):
+    """A lease on an operation that its row has when the message is sent that asks for it.
+
+    By the clock of the cell's database: a host can know an upper bound of that.
+    """
+
+    VERSION = "1.0"
+    fields = {
+        "since": base.DateTimeField(),
+        "until": base.DateTimeField(),
+    }
+
+
+@base.VersionedObjectRegistry.register
 class Operation(base.RoostObject):
     """One thing that is being done to an instance, from its acceptance to its end.
 

@@ -54,7 +54,8 @@ class CellConductor(interface.Interface):
         :param version: of a host: that of its :mod:`roost.rpc.compute`
         :returns: ``cell_uuid``, ``cell_name``, ``service_uuid``, ``disabled`` and
             ``disabled_version``: of two reports the higher version of ``disabled`` counts;
-            ``read_parts``: of a host's report, by schedulers; None: not known yet
+            ``read_parts``: of a host's report, by schedulers; None: not known yet; ``now``: the
+            time by the clock of the cell's database
         :raises roost.exception.Conflict: when the cell knows another daemon of this name
         :raises roost.exception.Forbidden: for a host that claims to be another binary
         :raises roost.exception.Unavailable: while this cell is not mapped
@@ -149,7 +150,7 @@ class CellConductor(interface.Interface):
         :param operations: uuids of operations that are at work, or wait, on this host
         :param nothing_else: the host has no other work: its other leases end at once
         :returns: ``seconds``, the length of a lease from the time of the request; ``lost``, those
-            of ``operations`` that the host has no more
+            of ``operations`` that the host has no more; ``now``, as of a report
         """
 
     @interface.call(since="1.0", added={"instance_uuids": "1.5"}, own_host="host")

@@ -33,7 +33,9 @@ class FakeCellConductor:
         self.findings = []
         self.faults = {}
         self.renewals = []
+        self.asked = []  # operations that hosts have asked for
         self.lease_seconds = 30.0
+        self.now = lambda: None  # the time of the cell, as text
         self.disabled = False
         self.disabled_version = 0
         self.read_parts = None
@@ -55,6 +57,7 @@ class FakeCellConductor:
                 "disabled": self.disabled,
                 "disabled_version": self.disabled_version,
                 "read_parts": self.read_parts,
+                "now": self.now(),
             }
 
     def allocate_networks(self, context, *, instance_uuid, host, attempt):
@@ -120,7 +123,7 @@ class FakeCellConductor:
         with self._acting("renew_leases"):
             self.renewals.append(operations)
             lost = [uuid for uuid in operations if self._operation(uuid, host) is None]
-            return {"seconds": self.lease_seconds, "lost": lost}
+            return {"seconds": self.lease_seconds, "lost": lost, "now": self.now()}
 
     def list_instances(self, context, *, host, instance_uuids=None):
         with self._acting("list_instances"):
@@ -135,6 +138,7 @@ class FakeCellConductor:
 
     def begin_operation(self, context, *, operation):
         with self._acting("begin_operation"):
+            self.asked.append(operation.uuid)
             found = self._operation(operation.uuid, operation.host)
             if found is None or found.kind != operation.kind:
                 return None

@@ -72,7 +72,7 @@ def test_the_demonstration_shows_every_step_and_may_be_kept_to_use_it(command):
     assert "10 of 10 servers are ACTIVE" in shown.stdout
     assert "spawn FAILED" in shown.stdout
     assert "confirmResize   ACTIVE" in shown.stdout
-    for step in ("accept", "lease", "select_destinations", "create_in_cell", "begin_build"):
+    for step in ("accept", "lease", "select_destinations", "create_in_cell", "spawn"):
         assert shown.stdout.count(step) >= 11
     assert "curl -s http://127.0.0.1:" in shown.stdout
     assert command("status").returncode == 0

@@ -226,7 +226,9 @@ def begin(build: Build) -> None:
     """Begin the build, if the instance is still wanted here."""
     if build.begun:
         return
-    _retry(build, "beginning", functools.partial(_begin, build))
+    build.begun = build.lease.is_given
+    if not build.begun:
+        _retry(build, "beginning", functools.partial(_begin, build))
     if not build.begun:
         raise build.unwanted("it was deleted, or moved to another host")
     if build.host.virt.exists(build.uuid):

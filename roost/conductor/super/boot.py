@@ -32,6 +32,7 @@ from roost.db.types import utcnow
 from roost.flow import Flow, Step
 from roost.objects import (
     BuildRequest,
+    GivenLease,
     Instance,
     InstanceAction,
     InstanceActionEvent,
@@ -58,6 +59,7 @@ class BootLease:
     """What one worker has leased at one time, and what its steps work with.
 
     ``host``: the worker's, for the history of instances. ``groups``: None: no host filters.
+    ``task_seconds``: the length of the lease that hosts get on their builds.
     ``owner``: names the lease; ``until``: when it ends, by ``boot_clock``. ``down``: the cells that
     are unavailable.
     """
@@ -67,6 +69,7 @@ class BootLease:
     cells: Cells
     scheduler: SchedulerClient
     groups: GroupCopies | None
+    task_seconds: float
     owner: str
     until: float
     down: set[str]
@@ -130,9 +133,13 @@ class BootTask:
 
 @dataclasses.dataclass
 class PlacedInstance(BootTask):
-    """A build request with a host."""
+    """A build request with a host.
+
+    ``given``: the host's lease on the build, if this worker has certainly created the row just now.
+    """
 
     request: LeasedRequest = dataclasses.field(kw_only=True)
+    given: GivenLease | None = dataclasses.field(init=False, default=None)
     selections: Sequence[Selection] = dataclasses.field(kw_only=True)
 
     @property
@@ -144,13 +151,14 @@ class PlacedInstance(BootTask):
         return self.chosen.host
 
     def instance_in(self, cell: Cell) -> Instance:
-        """Return the instance with its host, as the cell and the host get it."""
+        """Return the instance with its host, as the cell and the host get it: with its lease."""
         instance: Instance = self.build_request.instance
         instance.host, instance.node = self.chosen.host, self.chosen.node
         instance.numa_topology, instance.pci = self.chosen.numa_topology, list(self.chosen.pci)
         instance.allocations = dict(self.chosen.allocations)
         instance.attempt, instance.updated_at = 1, cell.database.now()
-        instance.vm_state, instance.task_state = states.WAITING
+        instance.vm_state = states.BUILDING
+        instance.task_state = states.NETWORKING if instance.networks else states.SPAWNING
         instance.availability_zone = self.chosen.availability_zone
         return instance
 
@@ -305,11 +313,14 @@ def create_in_cell(group: BootGroup[PlacedInstance]) -> None:
 @retried
 def _create(group: BootGroup[PlacedInstance], *, begun: datetime.datetime) -> None:
     now = group.cell.database.now()
+    given = GivenLease.of(
+        since=now, until=now + datetime.timedelta(seconds=group.lease.task_seconds)
+    )
     created = group.lease.event("super-conductor.create_in_cell", begun)
     with group.cell.database.begin() as session:
         instances.create_all(session, [task.instance_in(group.cell) for task in group.tasks])
         builds = [(task.build, task.build_request.request_id) for task in group.tasks]
-        operations.start_builds(session, builds, now=now)
+        operations.start_builds(session, builds, now=now, until=given.until)
         happened = {
             task.uuid: _create_action(task.build_request, [*task.events, created])
             for task in group.tasks
@@ -317,6 +328,8 @@ def _create(group: BootGroup[PlacedInstance], *, begun: datetime.datetime) -> No
         actions.start_builds(session, happened, now=now)
         for task in group.tasks:
             task.created = True  # from here on it may be committed, even if that seems to fail
+    for task in group.tasks:
+        task.given = given
 
 
 @retried
@@ -366,6 +379,7 @@ def _hand_to_compute(cell: Cell, task: PlacedInstance) -> None:
             instance=task.instance_in(cell),
             request_spec=task.request.spec,
             selection=task.chosen,
+            given=task.given,
         )
     except exception.RoostError as error:
         LOG.warning(

@@ -100,6 +100,7 @@ class BootService:
             cells=self.cells,
             scheduler=self.scheduler,
             groups=self.groups,
+            task_seconds=self.lease_seconds,
             owner=f"{self.host}:{uuids.uuid4().hex[:12]}"[-64:],
             until=boot_clock() + self.lease_seconds,
             down={cell.uuid for cell in self.cells.unavailable() if not cell.mapping.disabled},

@@ -178,10 +178,17 @@ def start(
 
 
 def start_builds(
-    session: Session, builds: Iterable[tuple[Operation, str]], *, now: datetime.datetime
+    session: Session,
+    builds: Iterable[tuple[Operation, str]],
+    *,
+    now: datetime.datetime,
+    until: datetime.datetime | None = None,
 ) -> None:
-    """Write the operations of builds with their request ids; their instances are new, too."""
-    common = {"tries": 0, "lock": SERVER, "created_at": now}
+    """Write the operations of builds with their request ids; their instances are new, too.
+
+    :param until: when the leases end that their hosts get with them
+    """
+    common = {"tries": 0, "lock": SERVER, "created_at": now, "lease_until": until}
     rows = [
         {name: getattr(build, name) for name in NAMES}
         | {"request_id": request_id, "params": wire.dump(build.params), **common}

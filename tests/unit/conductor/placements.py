@@ -3,7 +3,7 @@
 from roost import exception
 from roost.conductor.super import boot
 from roost.db.api import build_requests, instance_mappings
-from roost.db.cell import instances
+from roost.db.cell import instances, operations
 from tests.builders import CELL1
 
 
@@ -51,6 +51,11 @@ def failing(step, *, after):
 def end_leases(world):
     with world.api_db.begin() as session:
         session.execute(build_requests._requests.update().values(lease_until=None))
+
+
+def end_host_leases(database):
+    with database.begin() as session:
+        session.execute(operations._table.update().values(lease_until=None))
 
 
 def assert_placed(world, uuid):

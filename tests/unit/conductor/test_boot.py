@@ -41,7 +41,7 @@ def test_a_wish_becomes_an_instance_on_the_chosen_host(world):
     world.build(made)
     found = instance(world.cell1, uuid)
     assert (found.host, found.attempt) == ("h1", 1)
-    assert (found.vm_state, found.task_state) == states.WAITING
+    assert (found.vm_state, found.task_state) == (states.BUILDING, states.SPAWNING)
     assert mapping(world, uuid).cell_uuid == CELL1
     assert build_request(world, uuid) is None
 

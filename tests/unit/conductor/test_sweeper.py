@@ -7,6 +7,7 @@ from roost import exception, states
 from roost.db.api import instance_mappings, models
 from roost.db.cell import instances
 from tests.builders import CELL1
+from tests.unit.conductor.placements import end_host_leases
 from tests.unit.conductor.test_boot import instance, mapping
 from tests.unit.conductor.test_reschedule import end_leases, fail
 
@@ -116,8 +117,10 @@ def cell1(world, make_cell):
 def test_a_host_that_did_not_begin_is_told_again(world, cell1):
     world.build(world.build_request())
     assert len(cell1.bus.sent) == 1
+    end_host_leases(world.cell1)
     cell1.sweep()
     assert cell1.bus.methods() == ["build_and_run_instance"] * 2
+    assert [sent[2].get("given") for sent in cell1.bus.sent][1:] == [None]
 
 
 def on_two_hosts(world):
@@ -133,8 +136,20 @@ def on_two_hosts(world):
 
 def test_a_dead_host_does_not_keep_the_builds_of_others_waiting(world, cell1):
     bus, _uuids = on_two_hosts(world)
+    end_host_leases(world.cell1)
     cell1.sweep()
     assert [sent[:2] for sent in bus.sent] == [("h2", "build_and_run_instance")]
+
+
+def test_a_host_keeps_the_lease_that_it_got_with_its_build(world, cell1):
+    world.build(world.build_request())
+    cell1.sweep()
+    assert cell1.bus.methods() == ["build_and_run_instance"]
+    (_host, _method, sent) = cell1.bus.sent[0]
+    with world.cell1.read() as session:
+        row = session.execute(sa.text("SELECT created_at, lease_until FROM operations")).one()
+    assert (sent["given"].until - sent["given"].since).total_seconds() == 30
+    assert row.lease_until != row.created_at
 
 
 def test_a_dead_host_does_not_keep_the_deletes_of_others_waiting(world, cell1):

@@ -1,0 +1,117 @@
+"""The message of a build gives its host a lease, where the host can be sure of that."""
+
+import datetime
+
+import pytest
+
+from roost import states
+from roost.compute.operations.build import Build, build_flow, carry_out
+from roost.objects import GivenLease
+from tests.builders import NOW, a_context
+from tests.operation_rows import a_build
+
+SKEW = datetime.timedelta(hours=3)  # clocks of hosts may be wrong by any time
+LENGTH = 30.0
+
+
+@pytest.fixture
+def cell(rig):
+    """Let the host know the time of its cell; return that."""
+
+    def now():
+        return NOW + SKEW + datetime.timedelta(seconds=rig.clock())
+
+    rig.conductor.now = lambda: now().isoformat()
+    rig.leases.start()
+    rig.clock.advance(1)
+    rig.leases.note_time(rig.conductor.now(), since=rig.clock())
+    return now
+
+
+def given(cell, *, age=0.0):
+    since = cell() - datetime.timedelta(seconds=age)
+    return GivenLease.of(since=since, until=since + datetime.timedelta(seconds=LENGTH))
+
+
+def carry(rig, lease, *, instance=None, flow=None):
+    instance = instance or rig.instance(task_state=states.SPAWNING)
+    build = Build(rig.host, a_context(), a_build(instance), instance)
+    build.lease.take(lease, attempt=1)
+    rig.leases.enter(build.lease)
+    carry_out(build, flow or build_flow())
+    return build
+
+
+def has_asked(rig):
+    return bool(rig.conductor.asked)
+
+
+def test_a_build_with_a_lease_begins_without_a_question(rig, cell):
+    rig.clock.advance(5)
+    build = carry(rig, given(cell))
+    assert build.instance.vm_state == states.ACTIVE
+    assert not has_asked(rig)
+
+
+def test_a_lease_ends_when_it_ends_in_the_cell_at_the_latest(rig, cell):
+    rig.clock.advance(60)
+    build = Build(rig.host, a_context(), a_build(rig.instance()), rig.instance())
+    build.lease.take(given(cell, age=10), attempt=1)
+    rig.clock.advance(14.9)
+    assert build.lease.is_given
+    rig.clock.advance(0.2)  # a sixth of it is left for the end
+    assert not build.lease.is_given
+
+
+def test_the_time_that_the_answer_took_shortens_it(rig, cell):
+    asked = rig.clock()
+    said = rig.conductor.now()
+    rig.clock.advance(4)
+    rig.leases.note_time(said, since=asked - 4)
+    build = Build(rig.host, a_context(), a_build(rig.instance()), rig.instance())
+    build.lease.take(given(cell), attempt=1)
+    rig.clock.advance(LENGTH * 5 / 6 - 4.1)
+    assert build.lease.is_given
+    rig.clock.advance(0.2)
+    assert not build.lease.is_given
+
+
+@pytest.mark.parametrize("age", [16, 31, 3600])
+def test_a_host_asks_where_little_of_the_lease_is_left(rig, cell, age):
+    rig.clock.advance(3600)
+    build = carry(rig, given(cell, age=age))
+    assert build.instance.vm_state == states.ACTIVE
+    assert has_asked(rig)
+
+
+def test_a_host_asks_while_it_does_not_know_the_time_of_its_cell(rig):
+    carry(rig, given(lambda: NOW))
+    assert has_asked(rig)
+
+
+def test_a_host_asks_about_messages_from_before_its_start(rig, cell):
+    before = given(cell)
+    rig.clock.advance(1)
+    rig.leases.start()
+    carry(rig, before)
+    assert has_asked(rig)
+
+
+def test_a_host_asks_when_a_message_comes_again(rig, cell):
+    instance = rig.instance(task_state=states.SPAWNING)
+    message = given(cell)
+    carry(rig, message, instance=instance)
+    assert not has_asked(rig)
+    carry(rig, message, instance=instance)
+    assert has_asked(rig)
+
+
+def test_a_build_whose_lease_ends_while_it_waits_asks_in_its_turn(rig, cell):
+    instance = rig.instance(task_state=states.SPAWNING)
+    build = Build(rig.host, a_context(), a_build(instance), instance)
+    build.lease.take(given(cell), attempt=1)
+    rig.clock.advance(LENGTH)
+    build.lease.resume()
+    carry_out(build, build_flow())
+    assert has_asked(rig)
+    assert instance.vm_state == states.ACTIVE
