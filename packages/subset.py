@@ -94,6 +94,7 @@ DISTRIBUTIONS: Final = {
             *_within("roost.hardware", "image_requirements", "properties", "spec_language"),
             *_within("roost.hardware", "providers", "resource_groups", "traits", "values"),
             *_within("roost.migrations", "types", "upgrade", "scheduler", "scheduler.*"),
+            "roost.group_commit",
             "roost.plugins",
             "roost.rpc.notifications",
             "roost.scheduler.*",

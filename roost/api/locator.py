@@ -4,6 +4,8 @@ It checks the caller's rights: a server of another project is reported as not fo
 """
 
 import dataclasses
+import functools
+from collections.abc import Callable
 
 from roost import exception
 from roost.api.request import Call
@@ -30,10 +32,13 @@ class ServerLocator:
         self._database = database
         self._cells = cells
 
-    def find(self, call: Call, uuid: str, *, deleted: bool = False) -> ServerRef:
+    def find(
+        self, call: Call, uuid: str, *, deleted: bool = False, state_only: bool = False
+    ) -> ServerRef:
         """Return a server that the caller may touch.
 
         :param deleted: also find a deleted server, until it is purged
+        :param state_only: of one in a cell only the fields of its state are needed
         :raises roost.exception.NotFound: when there is none, or the caller may not touch it
         """
         build_request, mapping = self._request_or_mapping(call, uuid, deleted=deleted)
@@ -45,7 +50,10 @@ class ServerLocator:
             return ServerRef(build_request, None)
         if mapping.cell_uuid is None:
             raise missing(uuid)
-        return self._in_cell(mapping, deleted=deleted)
+        read: Callable[..., Instance | None] = instances.find_state
+        if not state_only:
+            read = functools.partial(instances.find, deleted=deleted)
+        return self._in_cell(mapping, read, deleted=deleted)
 
     def find_mapping(
         self, call: Call, uuid: str, *, deleted: bool = False
@@ -58,12 +66,14 @@ class ServerLocator:
             mapping = _mapping(session, call, uuid, deleted=deleted)
             return mapping, build_requests.find_spec(session, mapping.request_uuid)
 
-    def _in_cell(self, mapping: InstanceMapping, *, deleted: bool) -> ServerRef:
+    def _in_cell(
+        self, mapping: InstanceMapping, read: Callable[..., Instance | None], *, deleted: bool
+    ) -> ServerRef:
         """Return the cell's row. While it is unavailable, a server to be deleted is not found."""
         uuid = str(mapping.instance_uuid)
         cell = self._cells.get(str(mapping.cell_uuid))
         try:
-            instance = cell.database.query(instances.find, uuid, deleted=deleted)
+            instance = cell.database.query(read, uuid)
         except exception.Unavailable as error:
             if mapping.queued_for_delete and not deleted:
                 raise missing(uuid) from error

@@ -9,10 +9,11 @@ from roost import exception
 from roost.db import engine as db_engine
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler.claims import Claim
+from roost.group_commit import GroupCommit
 from roost.objects import InstanceResources, ResourceRequest, Selection
 from roost.objects.allocations import Allocations
 from roost.objects.explanation import nearest_misses, verdicts_of
-from roost.scheduler.batches import Batches, GroupCommit
+from roost.scheduler.batches import Batches
 from roost.scheduler.claim_requests import ClaimRequest, Drop, Move, Release, Restore, Select
 from roost.scheduler.topology import HeldTopology
 

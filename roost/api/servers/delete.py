@@ -147,7 +147,7 @@ class ServerDelete:
         :raises roost.exception.Unavailable: while its cell, which has the lock, cannot be read
         """
         try:
-            server_ref = self._locator.find(call, uuid)
+            server_ref = self._locator.find(call, uuid, state_only=True)
         except exception.NotFound:
             return  # the deletion raises it
         locks.refuse(call, server_ref.instance)

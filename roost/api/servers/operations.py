@@ -75,7 +75,9 @@ def accept(
     migration: Migration | None = None,
     also: Callable[[Session], None] | None = None,
 ) -> Operation:
-    """Begin an operation in the rows of its cell, with a record; ``instance`` of it is set.
+    """Begin an operation in the rows of its cell, with a record.
+
+    ``instance`` of it is as it was read before; with ``changes``, as it is after them.
 
     :param changes: other columns of the instance to change in the same transaction
     :param files: the guest's new files; None: they stay
@@ -103,6 +105,7 @@ def accept(
             params=params,
             changes=changes,
             migration=migration,
+            instance=instance if changes is None else None,
         )
         if also is not None:
             also(session)

@@ -18,7 +18,8 @@ from roost.db.insert import insert_new
 from roost.db.types import database_now
 from roost.objects import InstanceAction, InstanceActionEvent
 
-KEPT: Final = 1000  # of one instance
+KEPT: Final = 1000  # of one instance, and a few more
+_PRUNED: Final = 16  # one in so many actions deletes old ones of its instance
 CREATE: Final = "create"
 _actions = models.instance_actions
 _events = models.instance_action_events
@@ -55,7 +56,7 @@ class ActionEnd(NamedTuple):
 def start(session: Session, action: InstanceAction, *, operation_uuid: str | None = None) -> bool:
     """Begin an action, with the events it has so far; the same again changes nothing.
 
-    Deletes old actions of the instance, except the latest ones and the create.
+    Now and then it deletes old actions of the instance, except the latest ones and the create.
 
     :param operation_uuid: the operation that it records
     :returns: whether it is new
@@ -70,7 +71,7 @@ def start(session: Session, action: InstanceAction, *, operation_uuid: str | Non
     if action_id is None:
         return False
     _insert_events(session, action_id, events)
-    if action.action != CREATE:
+    if action.action != CREATE and action_id % _PRUNED == 0:
         mine = {"instance_uuid": action.instance_uuid}
         newest.keep(session, _actions, mine, KEPT, *_OVER)
     return True

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from roost import states
+from roost import exception, states
 from roost.db.cell import actions, instances, migrations, operations, ports
 from roost.db.engine import Session
 from roost.objects import InstanceAction, InstanceActionEvent, Operation
@@ -23,7 +23,9 @@ def begin(session: Session, record: InstanceAction, *, uuid: str) -> list[Operat
     :returns: the operation for each host; none: the row is deleted
     :raises roost.exception.NotFound: when it is deleted
     """
-    instance = instances.get(session, str(record.instance_uuid))
+    instance = instances.find_state(session, str(record.instance_uuid))
+    if instance is None:
+        raise exception.NotFound(f"Instance {record.instance_uuid} could not be found.")
     if instance.host is None:
         record.finish_time = record.start_time
         actions.start(session, record)

@@ -29,6 +29,8 @@ _OWNED = (
     models.instance_provisions,
     models.left_behind,
 )
+STATE = ("uuid", "host", "vm_state", "task_state", "locked")
+_STATE = tuple(_instances.c[name] for name in STATE)
 _AT_ONCE = 1000  # rows that one statement names
 _OBJECTS = ("flavor", "image", "keypair", "network_info", "numa_topology")
 _LISTS = ("networks", "pci")
@@ -127,6 +129,13 @@ def has_networks(session: Session, uuid: str) -> bool:
 def find(session: Session, uuid: str, *, deleted: bool = False) -> Instance | None:
     row = session.execute(_ANY if deleted else _LIVE, {"uuid": uuid}).one_or_none()
     return None if row is None else row_to_instance(row)
+
+
+def find_state(session: Session, uuid: str) -> Instance | None:
+    """Return a live instance of which only the fields ``STATE`` are set."""
+    where = {"uuid": uuid, "deleted_at": None}
+    row = prepared.select(session, *_STATE, where=where).one_or_none()
+    return None if row is None else Instance.as_stored(**dict(zip(STATE, row, strict=True)))
 
 
 def update(

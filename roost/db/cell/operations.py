@@ -138,7 +138,7 @@ def start(
     :param uuid: of the operation; the same again changes nothing
     :param changes: other columns of the instance to change in the same transaction
     :param migration: of a move, which begins with its first step on the host of that
-    :param instance: as it was read in this transaction; it must still be on its host
+    :param instance: as it was read before; it must still be on its host. None: it is read
     :raises roost.exception.Conflict: when the instance is on no host, or its state, or another
         operation, does not allow this one; its details have the state that was ``found`` then
     :raises roost.exception.NotFound: when the instance is deleted

@@ -46,12 +46,12 @@ def test_a_cell_that_does_not_answer_a_probe_is_known_to_be_away(world):
 def test_an_instance_that_somebody_else_ends_meanwhile_is_gone(world, monkeypatch):
     _request, (uuid,) = made = world.build_request()
     world.build(made)
-    look = instances.get
+    look = instances.find_state
 
-    def look_and_lose(session, uuid, **options):
-        found = look(session, uuid, **options)
+    def look_and_lose(session, uuid):
+        found = look(session, uuid)
         instances.mark_deleted(session, uuid)
         return found
 
-    monkeypatch.setattr(instances, "get", look_and_lose)
+    monkeypatch.setattr(instances, "find_state", look_and_lose)
     assert not world.cells.get(CELL1).end_instance(world.context, uuid)

@@ -161,6 +161,7 @@ def test_what_is_over_at_once_takes_no_steps_from_what_is_under_way(cell_db):
 
 def test_of_the_history_of_a_server_its_making_and_the_latest_are_kept(cell_db, monkeypatch):
     monkeypatch.setattr(actions, "KEPT", 3)
+    monkeypatch.setattr(actions, "_PRUNED", 1)
     uuid, other = a_uuid(), a_uuid()
     with cell_db.begin() as session:
         actions.start(session, an_action(other, "req-0"))

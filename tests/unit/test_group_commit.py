@@ -3,7 +3,7 @@
 import concurrent.futures
 import threading
 
-from roost.scheduler.batches import GroupCommit
+from roost.group_commit import GroupCommit
 
 
 class Order:
