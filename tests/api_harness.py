@@ -68,6 +68,7 @@ from tests.fakes.images import FakeImageStore
 from tests.fakes.scheduler_hosts import FakeSchedulerHosts
 
 IMAGE = "cccccccc-cccc-4ccc-8ccc-cccccccccccc"
+TASK_SECONDS = 30.0
 LARGER = "larger"  # a flavor, once it is added
 PRIVATE = LocalNetwork(
     name="private", cidr="10.0.0.0/24", labels=("physnet1",), preferred_labels=("rack7",)
@@ -354,7 +355,9 @@ def made(api_db, make_database, options, *, authentication=None, policy=None, ne
     )
     networking = network_driver or LocalNetworking([PRIVATE])
     super_conductor = SuperConductor(api_bus)
-    all_cells = Cells(api_db, make_database=by_url.get, make_bus=buses.get)
+    all_cells = Cells(
+        api_db, make_database=by_url.get, make_bus=buses.get, task_seconds=TASK_SECONDS
+    )
     with futures.ThreadPoolExecutor(8) as executor:
         parts = Dependencies(
             authentication=authentication or NoAuth(),

@@ -5,6 +5,7 @@ A host is removed after the schedulers have forgotten it, which they refuse whil
 
 import contextlib
 import dataclasses
+import datetime
 import functools
 import logging
 import uuid
@@ -25,7 +26,14 @@ from roost.db.cell import deletion, instances, operations, services
 from roost.db.engine import Database, retried
 from roost.db.guarded import GuardedDatabase
 from roost.db.types import utcnow
-from roost.objects import Aggregate, CellMapping, InstanceAction, InstanceMapping, Operation
+from roost.objects import (
+    Aggregate,
+    CellMapping,
+    GivenLease,
+    InstanceAction,
+    InstanceMapping,
+    Operation,
+)
 from roost.operations.kinds import DELETE, RESTORE, SOFT_DELETE
 from roost.rpc.compute import Compute
 
@@ -154,6 +162,8 @@ LOG = logging.getLogger(__name__)
 class Cell:
     """One cell: its database and its bus. cell0 has a database only.
 
+    ``task_seconds``: the length of the leases that new operations give; None: they give none.
+
     Database and bus fail independently: see :mod:`roost.circuit_breaker`.
     """
 
@@ -165,8 +175,10 @@ class Cell:
         *,
         limits: CallLimits,
         hosts: HostBreakers | None = None,
+        task_seconds: float | None = None,
     ) -> None:
         self.mapping = mapping
+        self._task_seconds = task_seconds
         self._rows = _breaker(
             f"the database of the {self}", functools.partial(guarded.ask, database), limits
         )
@@ -209,6 +221,13 @@ class Cell:
     def compute(self) -> Compute:
         """The client of this cell's hosts; ``.on(host)`` names one."""
         return Compute(self.bus)
+
+    def give_lease(self) -> GivenLease | None:
+        """Return a lease for the host of a new operation, which begins now."""
+        if self._task_seconds is None:
+            return None
+        now = self.database.now()
+        return GivenLease.of(since=now, until=now + datetime.timedelta(seconds=self._task_seconds))
 
     def probe(self) -> None:
         """Ping database and bus; one that does not answer opens its breaker.
@@ -274,7 +293,7 @@ def send(cell: Cell, context: RequestContext, operation: Operation, **parameters
     """
     names = {name: getattr(operation, name) for name in operations.NAMES}
     params = operation.params and operation.params.for_host()
-    told = Operation.of(**names, params=params)
+    told = Operation.of(**names, params=params, given=operation.given)
     try:
         cell.compute.on(operation.worker).run(context, operation=told, **parameters)
     except exception.Unavailable as error:

@@ -36,6 +36,7 @@ class Cells:
     :param make_bus: URL -> bus
     :param limits: limits of the calls to a cell's database and bus
     :param hosts: guards the calls that wait for hosts
+    :param task_seconds: the length of the leases that new operations give; None: they give none
     """
 
     def __init__(
@@ -46,7 +47,9 @@ class Cells:
         make_bus: Callable[[str], CellBus],
         limits: CallLimits = _NO_OTHER,
         hosts: HostBreakers | None = None,
+        task_seconds: float | None = None,
     ) -> None:
+        self._task_seconds = task_seconds
         self._api_database = api_database
         self._make_database = make_database
         self._make_bus = make_bus
@@ -164,4 +167,5 @@ class Cells:
             bus,
             limits=self._limits,
             hosts=self._hosts,
+            task_seconds=self._task_seconds,
         )

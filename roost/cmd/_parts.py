@@ -38,6 +38,7 @@ def cells(conf: cfg.ConfigOpts, api_database: Database, hosts: HostBreakers | No
         make_bus=lambda url: Bus(conf, url),
         limits=limits,
         hosts=hosts,
+        task_seconds=conf.conductor.task_lease_seconds,
     )
 
 

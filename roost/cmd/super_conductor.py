@@ -16,6 +16,7 @@ from roost.cells.security_groups import GroupCopies
 from roost.cmd import _checks, _database, _options, _parts, _run
 from roost.cmd._daemon import Daemon, Periodic, RpcServer
 from roost.cmd._waiting import StartupCheck
+from roost.conductor.super.boot_queue import BootQueue
 from roost.conductor.super.boot_service import BootService
 from roost.conductor.super.manager import SuperConductorManager
 from roost.conductor.super.purge import Archive, Purge
@@ -45,7 +46,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         GroupCopies(database, cells) if conf.network.driver in security_groups.DRIVERS else None
     )
     boots = _boots(conf, database, cells, scheduler, groups=groups)
-    manager = SuperConductorManager(boots, groups)
+    manager = SuperConductorManager(BootQueue(boots.build), groups)
     snapshots = Snapshots(database, scheduler)
     sweeper = SuperSweeper(
         database=database,

@@ -8,10 +8,11 @@ they end. This is *fencing*: because of it an instance never runs twice.
 A lease begins when the last request that the cell has answered was sent, not when the answer
 arrived. The clock is this host's own, and runs on while the process or the machine is suspended.
 
-The message of a new build gives a lease (``GivenLease``), so that the host need not ask for one. It
-ends at a time by the clock of the cell's database, of which the host knows an upper bound: what an
-answer of the cell said, and all the time since that request was sent. The messages of one process
-count, each once: an older or doubled one may be of a build that is over.
+The message of a new build, or another operation that is new, may give a lease (``GivenLease``), so
+that the host need not ask for one. It ends at a time by the clock of the cell's database, of which
+the host knows an upper bound: what an answer of the cell said, and all the time since that request
+was sent. The messages of one process count, each once: an older or doubled one may be of what is
+over.
 
 ``RetryPolicy`` retries requests to a conductor while it or the bus is unavailable.
 """
@@ -21,13 +22,13 @@ import datetime
 import logging
 import threading
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from roost import exception
 from roost.clock import boot_clock
 from roost.context import admin_context
-from roost.objects import GivenLease
+from roost.objects import Operation
 from roost.rpc.cell_conductor import CellConductor
 
 LOG = logging.getLogger(__name__)
@@ -119,9 +120,9 @@ class Lease:
         until = since + self.keeper.usable_seconds
         self.until = until if self.until is None else max(self.until, until)
 
-    def take(self, given: GivenLease, *, attempt: int) -> None:
+    def take(self, operation: Operation) -> None:
         """Begin with the lease that a message gives, if that is certain and lasts for a while."""
-        self.until = self.keeper.end_of(given, (self.operation_uuid, attempt))
+        self.until = self.keeper.end_of(operation)
         self._is_given = self.until is not None
 
     @property
@@ -157,6 +158,7 @@ class LeaseKeeper:
     """Renews the leases of all work on a host, in one call.
 
     :param clock: monotonic seconds that also advance during suspend
+    :ivar cell_notifies: the cell sends a notification whenever a host asks for a lease
     """
 
     def __init__(
@@ -169,8 +171,9 @@ class LeaseKeeper:
         self._guard = threading.Lock()
         self._leases: list[Lease] = []
         self._time: tuple[datetime.datetime, float] | None = None  # of the cell, and since when
+        self.cell_notifies = False
         self._started: datetime.datetime | None = None
-        self._taken: dict[Hashable, float] = {}  # given leases -> when they end
+        self._taken: dict[Hashable, float] = {}  # operations with given leases -> when these end
 
     @property
     def usable_seconds(self) -> float:
@@ -206,18 +209,19 @@ class LeaseKeeper:
         answer = self._ask([], nothing_else=True)
         self._started = _time(answer.get("now"))
 
-    def note_time(self, text: str | None, *, since: float) -> None:
-        """Note the time of the cell, of the answer to a request that was sent at ``since``."""
-        now = _time(text)
+    def note(self, answer: Mapping[str, Any], *, since: float) -> None:
+        """Note the time of the cell, of the answer to a heartbeat that was sent at ``since``."""
+        now = _time(answer.get("now"))
         if now is not None:
             self._time = now, since
+        self.cell_notifies = bool(answer.get("notifies"))
 
-    def end_of(self, given: GivenLease, key: Hashable) -> float | None:
-        """Return until when a lease may be used that a message gives; None: ask the cell for one.
-
-        :param key: identifies the work
-        """
-        if self._time is None or self._started is None or given.since <= self._started:
+    def end_of(self, operation: Operation) -> float | None:
+        """Return until when a lease that a message gives may be used; None: ask for it."""
+        given, key = operation.given, (operation.uuid, operation.step, operation.attempt)
+        if given is None or self._time is None:
+            return None
+        if self._started is None or given.since <= self._started:
             return None
         then, since = self._time
         left: float = (given.until - then).total_seconds()

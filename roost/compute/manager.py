@@ -19,7 +19,6 @@ from roost.context import RequestContext, admin_context
 from roost.flow import Flow
 from roost.objects import (
     ExternalEvent,
-    GivenLease,
     Instance,
     Operation,
     RequestSpec,
@@ -139,7 +138,7 @@ class ComputeManager:
             version=Compute.version,
             **({} if self._state is None else {"state_id": self._state.state_id}),
         )
-        self._host.leases.note_time(answer.get("now"), since=since)
+        self._host.leases.note(answer, since=since)
         self._cell_uuid = answer["cell_uuid"]
         tracker = self._host.tracker
         tracker.locate(cell_uuid=answer["cell_uuid"])
@@ -250,11 +249,9 @@ class ComputeManager:
         instance: Instance,
         request_spec: RequestSpec,
         selection: Selection | None = None,
-        given: GivenLease | None = None,
     ) -> None:
         wanted = Build(self._host, context, operation, instance, selection)
-        if given is not None:
-            wanted.lease.take(given, attempt=operation.attempt)
+        wanted.lease.take(operation)
         self._operations.build(wanted, ended=self._news.build_ended)
 
     def run(

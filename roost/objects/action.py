@@ -99,11 +99,11 @@ class Operation(base.RoostObject):
     build, ``attempt`` numbers those on all hosts: a message of an earlier one means nothing. Of a
     move, ``handover`` is what the destination has prepared for the source, as JSON. ``reason`` is
     why it is being undone, or will fail, for its user. Only some readers set ``instance``,
-    ``migration`` and ``created_at``.
+    ``migration`` and ``created_at``. ``given`` is the lease that its host gets with its message.
     """
 
-    # 1.1: step, handover, migration; 1.2: params in place of image, attempt, reason
-    VERSION = "1.2"
+    # 1.1: step, handover, migration; 1.2: params in place of image, attempt, reason; 1.3: given
+    VERSION = "1.3"
     fields = {
         "uuid": fields.UUIDField(),
         "instance_uuid": fields.UUIDField(),
@@ -117,6 +117,7 @@ class Operation(base.RoostObject):
         "reason": fields.StringField(nullable=True, default=base.NOTHING),
         "handover": fields.StringField(nullable=True, default=base.NOTHING),
         "migration": fields.ObjectField("Migration", nullable=True, default=base.NOTHING),
+        "given": fields.ObjectField("GivenLease", nullable=True, default=base.NOTHING),
     }
 
     @property

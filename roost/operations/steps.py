@@ -146,6 +146,16 @@ class Kind:
         return self.done.migration is not None
 
     @property
+    def begins_by_message(self) -> bool:
+        """Whether a message with a lease suffices for its host to begin.
+
+        It reads no row, and does nothing that a late message must not do.
+        """
+        first = self.steps[0]
+        spares = not (self.deletes or self.builds or self.is_move or self.uses_images)
+        return spares and not first.reads_instance
+
+    @property
     def builds(self) -> bool:
         """Whether it looks for a host, and for another one if that fails."""
         return any(step.elsewhere is not None for step in self.steps)

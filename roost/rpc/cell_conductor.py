@@ -55,7 +55,8 @@ class CellConductor(interface.Interface):
         :returns: ``cell_uuid``, ``cell_name``, ``service_uuid``, ``disabled`` and
             ``disabled_version``: of two reports the higher version of ``disabled`` counts;
             ``read_parts``: of a host's report, by schedulers; None: not known yet; ``now``: the
-            time by the clock of the cell's database
+            time by the clock of the cell's database; ``notifies``: the cell sends notifications of
+            operations that begin
         :raises roost.exception.Conflict: when the cell knows another daemon of this name
         :raises roost.exception.Forbidden: for a host that claims to be another binary
         :raises roost.exception.Unavailable: while this cell is not mapped

@@ -6,7 +6,6 @@ from roost.callers import Level
 from roost.context import RequestContext
 from roost.objects import (
     ExternalEvent,
-    GivenLease,
     Instance,
     Operation,
     RequestSpec,
@@ -23,11 +22,11 @@ class Compute(interface.Interface):
     """Served on the cell's bus, by each host under its own name."""
 
     topic = "compute"
-    version = "1.7"
+    version = "1.6"
     callers = frozenset({Level.API, Level.CELL})
     in_cell = True
 
-    @interface.cast(since="1.0", added={"given": "1.7"}, carries_token=True)
+    @interface.cast(since="1.0", carries_token=True)
     def build_and_run_instance(
         self,
         context: RequestContext,
@@ -36,15 +35,12 @@ class Compute(interface.Interface):
         instance: Instance,
         request_spec: RequestSpec,
         selection: Selection | None = None,
-        given: GivenLease | None = None,
     ) -> None:
         """Build one instance on this host, and report progress and failure to the cell-conductor.
 
         :param operation: the build
         :param selection: the scheduler's choice: the host's capacity by its allocation ratios, and
             the instance's NUMA cells and devices; None: the host uses its own ratios
-        :param given: the host's lease on the build, which it has without asking for it; None, or
-            when the host cannot be sure of it: it asks the cell
 
         The alternates stay in the cell's database, from which a reschedule takes the next one.
         """

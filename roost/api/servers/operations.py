@@ -95,6 +95,7 @@ def accept(
     _check_hosts(dependencies.service_group, cell, instance, kind, migration)
     record = begun(call, instance_uuid, kind.action)
     operation_uuid = str(uuid.uuid4())
+    given = cell.give_lease() if kind.begins_by_message else None
 
     def begin(session: Session) -> Operation:
         operation = operations.start(
@@ -106,6 +107,7 @@ def accept(
             changes=changes,
             migration=migration,
             instance=instance if changes is None else None,
+            given=given,
         )
         if also is not None:
             also(session)

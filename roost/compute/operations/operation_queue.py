@@ -119,6 +119,7 @@ class OperationQueue:
             return
         uuid = operation.instance_uuid
         lease = Lease(self._host.leases, uuid, operation.uuid)
+        lease.take(operation)
         wanted = HostOperation(
             host=self._host,
             context=context,

@@ -98,6 +98,7 @@ class CellConductorManager:
             "disabled_version": service.disabled_version,
             "read_parts": self._report_parts.read,
             "now": self._database.now().isoformat(),
+            "notifies": self._outcomes.notifications.notifier.enabled,
         }
 
     def allocate_networks(

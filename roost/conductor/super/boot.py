@@ -375,11 +375,10 @@ def _hand_to_compute(cell: Cell, task: PlacedInstance) -> None:
     try:
         cell.compute.on(task.host).build_and_run_instance(
             task.request.context,
-            operation=named(task.build),
+            operation=named(task.build, given=task.given),
             instance=task.instance_in(cell),
             request_spec=task.request.spec,
             selection=task.chosen,
-            given=task.given,
         )
     except exception.RoostError as error:
         LOG.warning(

@@ -2,7 +2,7 @@
 
 from roost.cells.security_groups import GroupCopies
 from roost.conductor.super.boot_queue import BootQueue
-from roost.conductor.super.boot_service import BootOrder, BootService
+from roost.conductor.super.boot_service import BootOrder
 from roost.context import RequestContext
 
 
@@ -12,8 +12,8 @@ class SuperConductorManager:
     :param groups: copies security groups to cells; None: no host filters
     """
 
-    def __init__(self, boots: BootService, groups: GroupCopies | None) -> None:
-        self._boots = BootQueue(boots.build)
+    def __init__(self, boots: BootQueue, groups: GroupCopies | None) -> None:
+        self._boots = boots
         self._groups = groups
 
     def schedule_and_build_instances(

@@ -22,6 +22,7 @@ from roost.db.cell.left_behind import OLD_COPY
 from roost.db.engine import Session
 from roost.db.types import UtcDateTime, database_now
 from roost.objects import (
+    GivenLease,
     Instance,
     InstanceAction,
     InstanceActionEvent,
@@ -73,7 +74,7 @@ _BLOCKING: Final = _OF_INSTANCE.where(
 )
 # Columns of a new row that are parameters, and the insert of one that nothing excludes: which is
 # in the way of the whole server, and of a part of it. The row of the instance is locked before.
-_GIVEN: Final = (*NAMES, "lock", "params", "request_id")
+_GIVEN: Final = (*NAMES, "lock", "params", "request_id", "lease_until")
 _OTHERS: Final = _table.alias("others").c
 _MINE: Final = _OTHERS.instance_uuid == _INSTANCE
 _SAME_LOCK: Final = sa.or_(_OTHERS.lock == SERVER, _OTHERS.lock == _LOCKS)
@@ -132,6 +133,7 @@ def start(
     changes: Mapping[str, Any] | None = None,
     migration: Migration | None = None,
     instance: Instance | None = None,
+    given: GivenLease | None = None,
 ) -> Operation:
     """Begin an operation on the host of an instance, with its action; return both rows.
 
@@ -139,6 +141,7 @@ def start(
     :param changes: other columns of the instance to change in the same transaction
     :param migration: of a move, which begins with its first step on the host of that
     :param instance: as it was read before; it must still be on its host. None: it is read
+    :param given: the lease that its host gets with the message
     :raises roost.exception.Conflict: when the instance is on no host, or its state, or another
         operation, does not allow this one; its details have the state that was ``found`` then
     :raises roost.exception.NotFound: when the instance is deleted
@@ -166,6 +169,7 @@ def start(
         "step": step.name,
         "attempt": 1,
         "request_id": record.request_id,
+        "lease_until": None if given is None else given.until,
     }
     if is_new:
         if kind.name in _PREEMPTING:
@@ -174,7 +178,7 @@ def start(
         lock = lock_of(kind, params)
         _insert_free(session, row | {"lock": lock, "params": wire.dump(params)}, instance)
     named = {name: row[name] for name in NAMES}
-    return Operation.of(**named, params=params, instance=instance)
+    return Operation.of(**named, params=params, instance=instance, given=given)
 
 
 def start_builds(

@@ -7,7 +7,7 @@ from roost import states
 from roost.db.cell import actions, models, operations, services
 from roost.objects.mapping import CELL0_UUID
 from roost.operations import kinds
-from tests.api_harness import ALICE
+from tests.api_harness import ALICE, TASK_SECONDS
 from tests.builders import CELL1, NOW, a_uuid
 from tests.functional.api.sample_requests import say_that_it_is_up
 
@@ -74,6 +74,29 @@ def test_what_is_to_be_done_is_written_down_and_told(world, values, body, task, 
     (action,) = history(world, server.uuid)
     assert (action.action, action.user_id, action.finish_time) == (word, "alice", None)
     assert action.request_id == answer.headers["x-openstack-request-id"]
+
+
+@pytest.mark.parametrize("body", [STOP, PAUSE, SOFT])
+def test_the_message_gives_the_host_the_lease_that_its_row_has(world, body):
+    server = world.place(CELL1, **ACTIVE)
+    act(world, server.uuid, body)
+    ((_host, _method, told),) = sent(world)
+    given = told["operation"].given
+    assert (given.until - given.since).total_seconds() == TASK_SECONDS
+    with world.databases[CELL1].read() as session:
+        (until,) = session.scalars(sa.select(models.operations.c.lease_until))
+    assert until == given.until
+
+
+@pytest.mark.parametrize("body", [None, {"createImage": {"name": "image"}}])
+def test_a_message_alone_deletes_nothing_and_makes_no_image(world, body):
+    server = world.place(CELL1, **ACTIVE)
+    if body is None:
+        world.client.delete(f"/v2.1/servers/{server.uuid}", token=ALICE)
+    else:
+        act(world, server.uuid, body)
+    ((_host, _method, told),) = sent(world)
+    assert told["operation"].given is None
 
 
 def test_a_soft_reboot_under_way_can_be_made_a_hard_one(world):

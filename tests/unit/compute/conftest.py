@@ -199,13 +199,20 @@ def wait_until():
 def do_step(rig, monkeypatch):
     """Do a step of a move on the host, as its row says, and return how it is reported, if it is."""
 
-    def do_step(server, step, *, kind, **row):
+    def do_step(server, step, *, kind, asked=None, **row):
         names = {"uuid": a_uuid(), "instance_uuid": server.uuid, "kind": kind.name, "host": "h1"}
         found = Operation.of(**names, step=step, instance=server.obj_clone(), **row)
         ends = []
-        monkeypatch.setattr(rig.conductor, "begin_operation", lambda *_, **__: found)
+
+        def begin(*_, **__):
+            if asked is not None:
+                asked.append(found)
+            return found
+
+        monkeypatch.setattr(rig.conductor, "begin_operation", begin)
         monkeypatch.setattr(rig.conductor, "end_operation", lambda *_, **end: ends.append(end))
         lease = Lease(rig.leases, server.uuid, found.uuid)
+        lease.take(found)
         runner.run(
             HostOperation(
                 host=rig.host,

@@ -7,6 +7,8 @@ import pytest
 from roost import states
 from roost.compute.operations.build import Build, build_flow, carry_out
 from roost.objects import GivenLease
+from roost.operations.advance import Outcome
+from roost.operations.kinds import STOP
 from tests.builders import NOW, a_context
 from tests.operation_rows import a_build
 
@@ -24,7 +26,7 @@ def cell(rig):
     rig.conductor.now = lambda: now().isoformat()
     rig.leases.start()
     rig.clock.advance(1)
-    rig.leases.note_time(rig.conductor.now(), since=rig.clock())
+    rig.leases.note({"now": rig.conductor.now()}, since=rig.clock())
     return now
 
 
@@ -35,10 +37,18 @@ def given(cell, *, age=0.0):
 
 def carry(rig, lease, *, instance=None, flow=None):
     instance = instance or rig.instance(task_state=states.SPAWNING)
-    build = Build(rig.host, a_context(), a_build(instance), instance)
-    build.lease.take(lease, attempt=1)
+    build = a_queued_build(rig, lease, instance)
     rig.leases.enter(build.lease)
     carry_out(build, flow or build_flow())
+    return build
+
+
+def a_queued_build(rig, lease, instance=None):
+    instance = instance or rig.instance(task_state=states.SPAWNING)
+    operation = a_build(instance)
+    operation.given = lease
+    build = Build(rig.host, a_context(), operation, instance)
+    build.lease.take(operation)
     return build
 
 
@@ -55,8 +65,7 @@ def test_a_build_with_a_lease_begins_without_a_question(rig, cell):
 
 def test_a_lease_ends_when_it_ends_in_the_cell_at_the_latest(rig, cell):
     rig.clock.advance(60)
-    build = Build(rig.host, a_context(), a_build(rig.instance()), rig.instance())
-    build.lease.take(given(cell, age=10), attempt=1)
+    build = a_queued_build(rig, given(cell, age=10))
     rig.clock.advance(14.9)
     assert build.lease.is_given
     rig.clock.advance(0.2)  # a sixth of it is left for the end
@@ -67,9 +76,8 @@ def test_the_time_that_the_answer_took_shortens_it(rig, cell):
     asked = rig.clock()
     said = rig.conductor.now()
     rig.clock.advance(4)
-    rig.leases.note_time(said, since=asked - 4)
-    build = Build(rig.host, a_context(), a_build(rig.instance()), rig.instance())
-    build.lease.take(given(cell), attempt=1)
+    rig.leases.note({"now": said}, since=asked - 4)
+    build = a_queued_build(rig, given(cell))
     rig.clock.advance(LENGTH * 5 / 6 - 4.1)
     assert build.lease.is_given
     rig.clock.advance(0.2)
@@ -108,10 +116,21 @@ def test_a_host_asks_when_a_message_comes_again(rig, cell):
 
 def test_a_build_whose_lease_ends_while_it_waits_asks_in_its_turn(rig, cell):
     instance = rig.instance(task_state=states.SPAWNING)
-    build = Build(rig.host, a_context(), a_build(instance), instance)
-    build.lease.take(given(cell), attempt=1)
+    build = a_queued_build(rig, given(cell), instance)
     rig.clock.advance(LENGTH)
     build.lease.resume()
     carry_out(build, build_flow())
     assert has_asked(rig)
     assert instance.vm_state == states.ACTIVE
+
+
+@pytest.mark.parametrize("notifies", [False, True])
+def test_an_operation_with_a_lease_begins_without_a_question_unless_its_cell_notifies(
+    rig, cell, do_step, notifies
+):
+    rig.leases.cell_notifies = notifies
+    server = carry(rig, given(cell)).instance
+    asked = []
+    ended = do_step(server, STOP.name, kind=STOP, asked=asked, given=given(cell))
+    assert ended["outcome"] == Outcome.DONE
+    assert bool(asked) is notifies

@@ -120,7 +120,7 @@ def test_a_host_that_did_not_begin_is_told_again(world, cell1):
     end_host_leases(world.cell1)
     cell1.sweep()
     assert cell1.bus.methods() == ["build_and_run_instance"] * 2
-    assert [sent[2].get("given") for sent in cell1.bus.sent][1:] == [None]
+    assert [sent[2]["operation"].given for sent in cell1.bus.sent][1:] == [None]
 
 
 def on_two_hosts(world):
@@ -148,7 +148,8 @@ def test_a_host_keeps_the_lease_that_it_got_with_its_build(world, cell1):
     (_host, _method, sent) = cell1.bus.sent[0]
     with world.cell1.read() as session:
         row = session.execute(sa.text("SELECT created_at, lease_until FROM operations")).one()
-    assert (sent["given"].until - sent["given"].since).total_seconds() == 30
+    given = sent["operation"].given
+    assert (given.until - given.since).total_seconds() == 30
     assert row.lease_until != row.created_at
 
 
