@@ -19,7 +19,7 @@ from tests.simulation.system_state import Truth
 PATIENCE = 240.0  # seconds until everything must be in order
 OFTEN = 2  # times that a daemon dies at the same place
 # Work that goes on all the time and has no part in what users ask for.
-_ALWAYS = {
+ALWAYS = {
     "heartbeat",
     "report_service",
     "liveness",
@@ -51,7 +51,7 @@ class Reef(Calm):
 
     def point(self, process: Mortal, what: str) -> None:
         task = process.world.loop.task if isinstance(process, Process) else None
-        if not self.watching or task is None or task.name in _ALWAYS:
+        if not self.watching or task is None or task.name in ALWAYS:
             return
         if what.startswith(("before commit", "before sending")):
             return  # nobody can tell it from the place before
@@ -94,9 +94,16 @@ class User:
         self.kept: set[str] = set()
         self.gone: set[str] = set()
 
-    def boot(self, *, flavor: str = "1", count: int = 1, networks: str = "auto") -> list[str]:
+    def boot(
+        self,
+        *,
+        flavor: str = "1",
+        count: int = 1,
+        networks: str = "auto",
+        name: str | None = None,
+    ) -> list[str]:
         """Ask for servers; one who hears nothing does not know what became of it."""
-        name = f"server{len(self.kept)}"
+        name = name or f"server{len(self.kept)}"
         asked = {
             "name": name,
             "flavorRef": flavor,

@@ -86,8 +86,11 @@ SORT_KEYS = (
     "updated_at",
     "id",
 )
-_BY_ID = sa.select(_flavors).where(_flavors.c.flavorid == sa.bindparam("said"))
-_BY_NAME = sa.select(_flavors).where(_flavors.c.name == sa.bindparam("said"))
+_WITH_SPECS = sa.select(_flavors, _specs.c.key, _specs.c.value).outerjoin(
+    _specs, _specs.c.flavor_id == _flavors.c.id
+)
+_BY_ID = _WITH_SPECS.where(_flavors.c.flavorid == sa.bindparam("said"))
+_BY_NAME = _WITH_SPECS.where(_flavors.c.name == sa.bindparam("said"))
 _SPECS = sa.select(_specs).where(_specs.c.flavor_id.in_(sa.bindparam("ids", expanding=True)))
 
 
@@ -221,7 +224,7 @@ def _one(session: Session, query: sa.Select[Any], said: str) -> Flavor:
     rows = session.execute(query, {"said": said}).all()
     if not rows:
         raise _missing(said)
-    return _with_specs(session, rows)[0]
+    return _flavor(rows[0], {row.key: row.value for row in rows if row.key is not None})
 
 
 def _with_specs(session: Session, rows: Sequence[sa.Row[Any]]) -> list[Flavor]:
@@ -230,13 +233,12 @@ def _with_specs(session: Session, rows: Sequence[sa.Row[Any]]) -> list[Flavor]:
         found = session.execute(_SPECS, {"ids": list(specs)})
         for spec in found:
             specs[spec.flavor_id][spec.key] = spec.value
-    return [
-        Flavor.of(
-            extra_specs=specs[row.id],
-            **{name: row._mapping[name] for name in _PLAIN},  # noqa: SLF001 - a public name
-        )
-        for row in rows
-    ]
+    return [_flavor(row, specs[row.id]) for row in rows]
+
+
+def _flavor(row: sa.Row[Any], specs: dict[str, str]) -> Flavor:
+    values = row._mapping  # noqa: SLF001 - SQLAlchemy's public name
+    return Flavor.of(extra_specs=specs, **{name: values[name] for name in _PLAIN})
 
 
 def _wanted(is_public: bool, granted_to: str | None) -> sa.ColumnElement[bool]:

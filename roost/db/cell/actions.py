@@ -5,6 +5,7 @@ the time of the daemon that ran them.
 """
 
 import datetime
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -34,13 +35,6 @@ _OF_OPERATION: Final = _actions.c.operation_uuid == sa.bindparam("operation_uuid
 _ID: Final = sa.select(_actions.c.id).where(_OF_OPERATION)
 _INSERT: Final = sa.insert(_actions)
 _ADD_EVENTS: Final = sa.insert(_events)
-# One event, without a look at the id of its action.
-_ADD_EVENT: Final = _ADD_EVENTS.from_select(
-    ["action_id", *_EVENT],
-    sa.select(
-        _actions.c.id, *[sa.bindparam(name, type_=_events.c[name].type) for name in _EVENT]
-    ).where(_OF_OPERATION),
-)
 
 
 class ActionEnd(NamedTuple):
@@ -122,16 +116,35 @@ def add_to_operation(
     if not (events or finish):
         return
     named = {"operation_uuid": operation_uuid}
-    if len(events) == 1:
-        session.execute(_ADD_EVENT, _NO_EVENT | events[0].values() | named)
-    elif events and (action_id := session.scalar(_ID, named)) is not None:
-        _insert_events(session, action_id, events)
+    if events:
+        given = {
+            f"{name}_{number}": value
+            for number, event in enumerate(events)
+            for name, value in (_NO_EVENT | event.values()).items()
+        }
+        session.execute(_add_to_operation(len(events)), given | named)
     changes: dict[str, Any] = {"updated_at": database_now()}
     if finish:
         changes["finish_time"] = changes["updated_at"]
     if message is not None:
         changes |= {"message": message, "code": code}
     prepared.update(session, _actions, named, changes)
+
+
+@functools.cache
+def _add_to_operation(count: int) -> sa.Insert:
+    """Return the insert of so many events, without a look at the id of their action."""
+    rows = [
+        sa.select(
+            _actions.c.id,
+            *[
+                sa.bindparam(f"{name}_{number}", type_=_events.c[name].type).label(name)
+                for name in _EVENT
+            ],
+        ).where(_OF_OPERATION)
+        for number in range(count)
+    ]
+    return _ADD_EVENTS.from_select(["action_id", *_EVENT], sa.union_all(*rows))
 
 
 def records(session: Session, operation_uuid: str) -> bool:

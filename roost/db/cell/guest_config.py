@@ -1,6 +1,7 @@
 """Guest configuration, in a table of its own: it may be large or secret."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -14,7 +15,7 @@ from roost.objects import GuestConfig, InjectedFile, Instance
 _provisions = models.instance_provisions
 _c = models.instances.c
 _WITH_INSTANCE = (
-    sa.select(models.instances, _provisions.c.provisions)
+    sa.select(models.instances, _provisions.c.provisions, _provisions.c.admin_password)
     .outerjoin(_provisions, _provisions.c.instance_uuid == _c.uuid)
     .where(_c.uuid == sa.bindparam("uuid"), _c.deleted_at.is_(None))
 )
@@ -22,7 +23,16 @@ _WITH_INSTANCE = (
 
 def find(session: Session, instance_uuid: str) -> GuestConfig | None:
     """Return the configuration of a guest; None: there is none."""
-    found: GuestConfig | None = wire.load(_value(session, _provisions.c.provisions, instance_uuid))
+    columns = (_provisions.c.provisions, _provisions.c.admin_password)
+    row = prepared.select(session, *columns, where={"instance_uuid": instance_uuid}).one_or_none()
+    return None if row is None else _loaded(row)
+
+
+def _loaded(row: sa.Row[Any]) -> GuestConfig | None:
+    found: GuestConfig | None = wire.load(row.provisions)
+    if found is not None and row.admin_password is not None:
+        found.admin_password = row.admin_password
+        found.obj_reset_changes()
     return found
 
 
@@ -35,14 +45,14 @@ def get_instance(session: Session, uuid: str) -> Instance:
     if row is None:
         raise exception.NotFound(f"Instance {uuid} could not be found.")
     instance = instances.row_to_instance(row)
-    instance.provisions = wire.load(row.provisions)
+    instance.provisions = _loaded(row)
     instance.obj_reset_changes(["provisions"])
     return instance
 
 
 def put(session: Session, instance_uuid: str, provisions: GuestConfig) -> None:
     """Replace the guest's configuration, from the next time it is created."""
-    _put(session, instance_uuid, provisions=wire.dump(provisions))
+    _put(session, instance_uuid, **instances.provisions_row(provisions))
 
 
 def put_files(session: Session, instance_uuid: str, files: Sequence[InjectedFile]) -> None:
@@ -55,11 +65,7 @@ def put_files(session: Session, instance_uuid: str, files: Sequence[InjectedFile
 
 def forget_password(session: Session, instance_uuid: str) -> None:
     """Delete the administrator's password: the guest has it by now."""
-    found = find(session, instance_uuid)
-    if found is not None and found.admin_password is not None:
-        found.admin_password = None
-        found.obj_reset_changes()
-        _change(session, instance_uuid, provisions=wire.dump(found))
+    _change(session, instance_uuid, admin_password=None)
 
 
 def forget_secrets(session: Session, instance_uuid: str) -> None:
@@ -67,7 +73,7 @@ def forget_secrets(session: Session, instance_uuid: str) -> None:
     found = find(session, instance_uuid)
     if found is not None and (found.admin_password is not None or found.files):
         found.forget_secrets()
-        _change(session, instance_uuid, provisions=wire.dump(found))
+        _change(session, instance_uuid, **instances.provisions_row(found))
 
 
 def read_password(session: Session, instance_uuid: str) -> str:

@@ -10,12 +10,12 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from roost import exception, states
-from roost.db import clock, prepared, wire
+from roost.db import prepared, wire
 from roost.db.cell import instance_index, models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.types import database_now
-from roost.objects import Instance, NetworkInfo
+from roost.objects import GuestConfig, Instance, NetworkInfo
 from roost.operations.transitions import TRANSITIONS, Transitions
 
 _instances = models.instances
@@ -77,6 +77,13 @@ def create_all(session: Session, some: Sequence[Instance]) -> None:
     _insert_rest(session, some)
 
 
+def provisions_row(provisions: GuestConfig) -> dict[str, str | None]:
+    """Return the columns of a guest's configuration: the password has one of its own."""
+    kept = provisions.obj_clone()
+    kept.admin_password = None
+    return {"provisions": wire.dump(kept), "admin_password": provisions.admin_password}
+
+
 def _row(instance: Instance) -> dict[str, Any]:
     values = {name: getattr(instance, name) for name in _PLAIN}
     values.update({name: wire.dump(getattr(instance, name)) for name in _OBJECTS})
@@ -90,7 +97,7 @@ def _row(instance: Instance) -> dict[str, Any]:
 def _insert_rest(session: Session, some: Sequence[Instance]) -> None:
     """Insert what other tables have of new instances."""
     kept = [
-        {"instance_uuid": instance.uuid, "provisions": wire.dump(instance.provisions)}
+        {"instance_uuid": instance.uuid, **provisions_row(instance.provisions)}
         for instance in some
         if instance.provisions is not None
     ]
@@ -189,7 +196,7 @@ def _forget_guest(session: Session, uuid: str) -> None:
 
 def mark_deleted(session: Session, uuid: str) -> bool:
     """Mark an instance as deleted; return whether this call did it."""
-    now = clock.now(session)
+    now = database_now()
     deleted = {
         "vm_state": states.DELETED,
         "task_state": None,

@@ -79,7 +79,8 @@ instance_provisions = sa.Table(
     metadata,
     sa.Column("instance_uuid", Uuid, primary_key=True),
     sa.Column("provisions", LongText),
-    sa.Column("password", LongText),
+    sa.Column("admin_password", LongText),  # until the guest has it
+    sa.Column("password", LongText),  # encrypted, as the guest has posted it
 )
 
 # Which instances have a tag: an index of the column ``tags``, for lists; see instance_index.py.

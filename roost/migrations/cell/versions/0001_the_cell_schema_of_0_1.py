@@ -73,6 +73,7 @@ def upgrade() -> None:
         "instance_provisions",
         sa.Column("instance_uuid", UUID, nullable=False),
         sa.Column("provisions", LONG_TEXT, nullable=True),
+        sa.Column("admin_password", LONG_TEXT, nullable=True),
         sa.Column("password", LONG_TEXT, nullable=True),
         sa.PrimaryKeyConstraint("instance_uuid"),
         **TABLE,
