@@ -47,6 +47,8 @@ def _detach(operation: HostOperation, port_id: str) -> None:
 def _give_back(operation: HostOperation, port_id: str) -> None:
     try:
         _detach(operation, port_id)
+    except exception.Unavailable:
+        raise  # then all of it is done again, with the same port
     except exception.RoostError as error:
         LOG.warning("%s: port %s stays: %s", operation, port_id, error.message)
 

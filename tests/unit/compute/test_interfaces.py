@@ -73,6 +73,21 @@ def test_a_port_that_the_guest_does_not_take_is_given_back(rig, server, attach):
     assert plugged(rig, server[1]) == rows(rig, server[1]) == []
 
 
+def test_a_port_that_cannot_be_given_back_now_is_attached_after_all(
+    rig, server, attach, monkeypatch
+):
+    plug = rig.virt.attach_interface
+
+    def fail_once(*args):
+        monkeypatch.setattr(rig.virt, "attach_interface", plug)
+        raise exception.BuildFailed("no luck")
+
+    monkeypatch.setattr(rig.virt, "attach_interface", fail_once)
+    rig.conductor.fail("detach_port", exception.Timeout("no answer"))
+    assert attach(key := a_uuid()) == WELL
+    assert plugged(rig, server[1]) == rows(rig, server[1]) == [key]
+
+
 def test_detaching_twice_is_the_same_as_once(rig, server, attach, detach):
     attach(key := a_uuid())
     for _ in range(2):
