@@ -28,7 +28,7 @@ def now(session: "Session") -> datetime.datetime:
 class Reckoned:
     """The clock of a database, extrapolated from its last read by a local clock.
 
-    Thread-safe. It is ahead of the clock by the time that the read takes: milliseconds.
+    Thread-safe. It is behind the clock by the time that the read takes: milliseconds.
 
     :param own: seconds on a clock that never goes back
     """
@@ -36,6 +36,7 @@ class Reckoned:
     def __init__(self, own: Callable[[], float] = boot_clock) -> None:
         self._own = own
         self._read: tuple[datetime.datetime, float] | None = None
+        self._asked = 0.0
 
     @property
     def is_unknown(self) -> bool:
@@ -48,11 +49,16 @@ class Reckoned:
 
     def read(self, session: "Session") -> None:
         """Read the clock of the database."""
-        at = self._own()  # before: what is given until some time must not be taken for longer
-        self._read = now(session), at
+        asked = self._own()
+        self._read, self._asked = (now(session), self._own()), asked
 
     def now(self) -> datetime.datetime:
         """Return the time by the clock of the database; it must have been read."""
         assert self._read is not None, "the clock of this database was not read yet"
         then, at = self._read
         return then + datetime.timedelta(seconds=self._own() - at)
+
+    def latest(self) -> datetime.datetime:
+        """Return what the clock of the database does not exceed now, likewise."""
+        assert self._read is not None, "the clock of this database was not read yet"
+        return self._read[0] + datetime.timedelta(seconds=self._own() - self._asked)

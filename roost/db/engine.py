@@ -138,6 +138,10 @@ class Database:
                 pass  # each transaction reads the clock when it is due
         return self._clock.now()
 
+    def latest_now(self) -> datetime.datetime:
+        """Return a time that the database's clock does not exceed now, after a transaction."""
+        return self._clock.latest()
+
     @contextlib.contextmanager
     def _transaction(self, engine: sa.Engine) -> Iterator[Session]:
         begun = False

@@ -22,7 +22,7 @@ def test_a_server_boots_and_ends_with_both_conductors_in_one_process(site):
     wait_until(lambda: site.status(uuid) in ("ACTIVE", "ERROR"), "the end of the boot")
     assert site.client.server(uuid)["status"] == "ACTIVE"
     who = {event.who for event in site.client.boot_events(uuid)}
-    assert who == {"api", "super-conductor", "scheduler", "cell-conductor", "compute"}
+    assert who == {"api", "super-conductor", "scheduler", "compute"}
     site.client.delete_server(uuid)
     wait_until(lambda: site.status(uuid) is None, "the end of the server")
     assert set(site.manage("audit", "--json")["counts"].values()) == {0}

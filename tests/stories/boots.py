@@ -46,7 +46,7 @@ def test_the_history_of_a_boot_names_every_daemon(cloud):
     cloud.wait([uuid], "ACTIVE")
     daemons = list(dict.fromkeys(name.split(".")[0] for name in steps(cloud, uuid)))
     assert daemons[:3] == ["api", "super-conductor", "scheduler"]
-    assert sorted(daemons[3:]) == ["cell-conductor", "compute"]
+    assert daemons[3:] == ["compute"]
 
 
 def test_a_server_gets_the_addresses_it_asked_for(cloud):

@@ -67,7 +67,7 @@ def test_what_was_being_made_in_a_backup_is_not_made_again(site):
         held.enter_context(cloud.faults(*before, spawning))
         (row,) = cloud.boot("row")
         site.act(early, "rebuild", {"imageRef": image})
-        known |= {row: states.SCHEDULING, early: states.REBUILDING}
+        known |= {row: states.SPAWNING, early: states.REBUILDING}
         wait_until(lambda: tasks(site) == known, "the others to be asked for")
         with site.copies.of("cell1"):
             assert tasks(site) == known

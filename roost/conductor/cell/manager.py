@@ -97,7 +97,7 @@ class CellConductorManager:
             "disabled": service.disabled,
             "disabled_version": service.disabled_version,
             "read_parts": self._report_parts.read,
-            "now": self._database.now().isoformat(),
+            "now": self._database.latest_now().isoformat(),
             "notifies": self._outcomes.notifications.notifier.enabled,
         }
 
@@ -155,7 +155,7 @@ class CellConductorManager:
     ) -> dict[str, Any]:
         seconds = self._lease_seconds
         lost = self._outcomes.renew(host, operations, seconds=seconds, nothing_else=nothing_else)
-        return {"seconds": seconds, "lost": lost, "now": self._database.now().isoformat()}
+        return {"seconds": seconds, "lost": lost, "now": self._database.latest_now().isoformat()}
 
     def list_instances(
         self, context: RequestContext, *, host: str, instance_uuids: list[str] | None = None
