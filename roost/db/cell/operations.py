@@ -97,7 +97,7 @@ _OF_HOST: Final = (
     _c.host == sa.bindparam("of_host"),
 )
 _RENEW: Final = sa.update(_table).where(*_OF_HOST).values(lease_until=_UNTIL)
-_STILL_MINE: Final = sa.select(_c.uuid).where(*_OF_HOST)
+_STILL_MINE: Final = sa.select(_c.uuid).where(*_OF_HOST).order_by(_c.uuid).with_for_update()
 SAME_TRIES: Final = _c.tries  # of a build: over all hosts
 _AT_ONCE: Final = 500  # rows that one sweep takes
 _QUEUED: Final = "queued"  # status of an image without data, as in roost/image/driver.py
@@ -408,10 +408,12 @@ def renew(session: Session, uuids: Collection[str], *, host: str, seconds: float
     """Renew the leases of a host, and return those of these operations that it has no more."""
     if not uuids:
         return set()
+    # In one order, against deadlocks with sweeps.
+    kept = [*session.scalars(_STILL_MINE, {"uuids": [*uuids], "of_host": host})]
     until = clock.now(session) + datetime.timedelta(seconds=seconds)
-    mine = {"uuids": [*uuids], "of_host": host}
-    session.execute(_RENEW, mine | {"until": until})
-    return {*uuids} - {*session.scalars(_STILL_MINE, mine)}
+    if kept:
+        session.execute(_RENEW, {"uuids": kept, "of_host": host, "until": until})
+    return {*uuids} - {*kept}
 
 
 def end_others(session: Session, held: Iterable[str], *, host: str) -> None:
