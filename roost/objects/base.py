@@ -57,11 +57,14 @@ _NO_DEFAULT: Final = fields.UnspecifiedDefault
 
 
 class _Plan(NamedTuple):
+    """How a field is converted; ``items``: the exact wire type of all that a list or dict holds."""
+
     name: str
     attribute: str
     field: Any
     identity: type | None
     nested: bool
+    items: type | None
 
 
 class IsoDateTime(fields.DateTime):
@@ -229,19 +232,37 @@ class RoostObject(base.VersionedObject):
         return data
 
     @classmethod
+    def obj_from_primitive(cls, primitive: dict[str, Any], context: Any = None) -> Self:
+        """Make the object of a primitive; one of this release's version takes the short way."""
+        newest: Any = VersionedObjectRegistry.obj_classes().get(primitive.get(_NAME, ""), [None])[0]
+        if newest is None or primitive.get(_VERSION) != newest.VERSION:
+            return super().obj_from_primitive(primitive, context)
+        found: Self = newest._obj_from_primitive(context, newest.VERSION, primitive)  # noqa: SLF001
+        return found
+
+    @classmethod
     def _obj_from_primitive(cls, context: Any, objver: str, primitive: dict[str, Any]) -> Self:
-        self = cls()
-        self._context = context
+        self = cls(context)
         self.VERSION = objver
-        data = cls._obj_primitive_field(primitive, "data")
+        data = primitive[_DATA]
+        attributes = self.__dict__
         for planned in cls._plan():
-            if planned.name in data:
-                self.__dict__[planned.attribute] = _parsed(self, planned, data[planned.name])
-            elif planned.field.default is not _NO_DEFAULT:
-                self.__dict__[planned.attribute] = copy.copy(planned.field.default)
-        changes = cls._obj_primitive_field(primitive, "changes", [])
-        self._changed_fields = {name for name in changes if name in cls.fields}
+            name, attribute, field, identity, _nested, _items = planned
+            if name in data:
+                value = data[name]
+                if type(value) is not identity and not (value is None and field.nullable):
+                    value = _parsed(self, planned, value)
+                attributes[attribute] = value
+            elif field.default is not _NO_DEFAULT:
+                attributes[attribute] = copy.copy(field.default)
+        if _CHANGES in primitive:
+            self._changed_fields = {name for name in primitive[_CHANGES] if name in cls.fields}
         return self
+
+
+_NAME, _VERSION, _DATA, _CHANGES = (
+    f"{RoostObject.OBJ_SERIAL_NAMESPACE}.{part}" for part in ("name", "version", "data", "changes")
+)
 
 
 def _reset(value: Any) -> None:
@@ -253,7 +274,10 @@ def _reset(value: Any) -> None:
 
 def _planned(name: str, field: Any) -> _Plan:
     nested = isinstance(field, fields.ObjectField | fields.ListOfObjectsField)
-    return _Plan(name, "_obj_" + name, field, _IDENTITIES.get(type(field._type)), nested)  # noqa: SLF001
+    kind, items = field._type, None  # noqa: SLF001
+    if isinstance(kind, fields.List | fields.Dict):
+        items = _IDENTITIES.get(type(kind._element_type._type))  # noqa: SLF001
+    return _Plan(name, "_obj_" + name, field, _IDENTITIES.get(type(kind)), nested, items)
 
 
 def _read_at_once(cls: type[RoostObject], planned: _Plan) -> None:
@@ -264,9 +288,19 @@ def _read_at_once(cls: type[RoostObject], planned: _Plan) -> None:
 
 
 def _parsed(obj: RoostObject, planned: _Plan, value: Any) -> Any:
-    if type(value) is planned.identity:
+    """Convert a value that is not of its field's exact wire type."""
+    if planned.nested:
+        if type(value) is list:
+            return [RoostObject.obj_from_primitive(each) for each in value]
+        return RoostObject.obj_from_primitive(value)
+    if _is_plain(value, planned.items):
         return value
-    value = planned.field.from_primitive(obj, planned.name, value)
-    if planned.nested and value is not None:
-        return value
-    return planned.field.coerce(obj, planned.name, value)
+    return planned.field.coerce(
+        obj, planned.name, planned.field.from_primitive(obj, planned.name, value)
+    )
+
+
+def _is_plain(value: Any, items: type | None) -> bool:
+    """Return whether a list or a dict is empty, or holds only values of exactly this type."""
+    held = value.values() if type(value) is dict else value if type(value) is list else None
+    return held is not None and all(type(each) is items for each in held)
