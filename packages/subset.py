@@ -106,6 +106,7 @@ DISTRIBUTIONS: Final = {
             "alembic",
             "cotyledon",
             "numpy",
+            "orjson",
             "oslo.db",
             "oslo.log",
             "oslo.utils",

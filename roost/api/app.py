@@ -3,6 +3,8 @@
 from typing import Any
 
 import falcon
+import orjson
+from falcon.media import JSONHandler
 
 from roost.api import dispatch, faults, middleware
 from roost.api.dependencies import Dependencies
@@ -41,6 +43,7 @@ def make_app(dependencies: Dependencies) -> faults.App:
     app.req_options.strip_url_path_trailing_slash = True
     app.req_options.keep_blank_qs_values = True
     app.req_options.auto_parse_qs_csv = False
+    app.resp_options.media_handlers[falcon.MEDIA_JSON] = JSONHandler(dumps=orjson.dumps)
     faults.install(app)
     for path, resource in removed.beside(dispatch.dispatchers(dependencies)).items():
         read = getattr(resource, "on_get", None)

@@ -1,9 +1,10 @@
 """Serializes objects for text columns: their versioned primitives as JSON."""
 
 import functools
-import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
+
+import orjson
 
 from roost.objects.base import RoostObject
 
@@ -14,16 +15,16 @@ _EMPTY: Final[Mapping[str, Callable[[], Any]]] = {"[]": list, "{}": dict}
 
 def dump(value: RoostObject | None) -> str | None:
     """Return the JSON text of an object."""
-    return None if value is None else json.dumps(value.obj_to_primitive(), separators=(",", ":"))
+    return None if value is None else _text(value.obj_to_primitive())
 
 
 def dump_list(values: Iterable[RoostObject]) -> str:
-    return json.dumps([value.obj_to_primitive() for value in values], separators=(",", ":"))
+    return _text([value.obj_to_primitive() for value in values])
 
 
 def load(text: str | None) -> Any:
     """Return the stored object, without changes marked."""
-    return None if text is None else _object(json.loads(text), marked=_CHANGES in text)
+    return None if text is None else _object(orjson.loads(text), marked=_CHANGES in text)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -35,15 +36,6 @@ def load_shared(text: str | None) -> Any:
     return load(text)
 
 
-def peek(text: str, names: Collection[str]) -> dict[str, Any]:
-    """Return some plain fields of a stored object, without creating the object.
-
-    Fields that were not stored are left out.
-    """
-    data = json.loads(text)[f"{RoostObject.OBJ_SERIAL_NAMESPACE}.data"]
-    return {name: data[name] for name in names if name in data}
-
-
 def load_list(text: str) -> list[Any]:
     marked = _CHANGES in text
     return [_object(each, marked=marked) for each in load_plain(text)]
@@ -52,7 +44,11 @@ def load_list(text: str) -> list[Any]:
 def load_plain(text: str) -> Any:
     """Return a stored list or dictionary, which in most rows is empty."""
     empty = _EMPTY.get(text)
-    return json.loads(text) if empty is None else empty()
+    return orjson.loads(text) if empty is None else empty()
+
+
+def _text(value: Any) -> str:
+    return orjson.dumps(value).decode()
 
 
 def _object(primitive: dict[str, Any], *, marked: bool) -> Any:
