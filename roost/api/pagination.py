@@ -48,7 +48,7 @@ def links(call: Call, name: str, *, full: bool, last: str) -> Mapping[str, Any]:
 
 def time(value: datetime.datetime | None) -> str | None:
     """Format a time as most of Compute does: ``2026-11-21T09:30:00Z``."""
-    return None if value is None else value.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return None if value is None else value.astimezone(datetime.UTC).isoformat()[:19] + "Z"
 
 
 def micros(value: datetime.datetime | None) -> str | None:

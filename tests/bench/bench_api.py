@@ -11,6 +11,7 @@ with the threads that ask the cells. Reports, and judges nothing.
 import argparse
 import collections
 import datetime
+import gc
 import json
 import os
 import pathlib
@@ -31,10 +32,11 @@ from roost.api import microversions
 from roost.api.dependencies import ApiOptions
 from roost.db.api import build_requests, instance_mappings
 from roost.db.cell import instances
+from roost.objects import NetworkInfo
 from tests import api_harness
 from tests.bench import growth
 from tests.bench.meters import percentile, spin, table
-from tests.builders import CELL1, CELL2, NOW, a_spec, a_uuid, a_wish, an_instance
+from tests.builders import CELL1, CELL2, NOW, a_spec, a_uuid, a_vif, a_wish, an_instance
 
 SERVERS = 1000
 OLDEST, NEWEST = 1, microversions.MAXIMUM
@@ -110,6 +112,8 @@ def _measure(asked):
     options = ApiOptions(max_limit=SERVERS, quota=UNLIMITED)
     with tempfile.TemporaryDirectory() as folder, api_harness.made_in(folder, options) as world:
         server = _fill(world)
+        gc.collect()
+        gc.freeze()  # as daemons do when they have started
         return {
             f"{name}, {age}": _repeat(world, asked.seconds, minor, *request)
             for name, request in _requests(server).items()
@@ -187,6 +191,9 @@ def _fill(world):
             tags=["red"],
             uuid=a_uuid(),
             created_at=NOW + datetime.timedelta(seconds=number),
+            updated_at=NOW + datetime.timedelta(seconds=number + 3),
+            launched_at=NOW + datetime.timedelta(seconds=number + 2),
+            network_info=NetworkInfo.of(vifs=[a_vif(ip=f"10.0.{number >> 8}.{number & 255}")]),
         )
         for number in range(SERVERS // 2)
         for host in ("h1", "h2")

@@ -6,6 +6,7 @@ only, as older clients do not expect missing fields.
 """
 
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -102,6 +103,16 @@ class Viewer:
     sees_counts: bool = False
     sees_specs: bool = True
 
+    @functools.cached_property
+    def fields(self) -> "Sequence[Field]":
+        """The fields that this viewer may see of servers."""
+        return [
+            field
+            for field in FIELDS
+            if field.since <= self.version <= field.until
+            and (field.seen_by is None or field.seen_by(self))
+        ]
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Shown:
@@ -123,14 +134,15 @@ class Shown:
 class Field:
     """One field of a server's JSON.
 
-    ``when``: whether this viewer sees it of this server.
+    ``when``: whether a server has it. ``seen_by``: whether a viewer may see it. None: always.
     """
 
     name: str
     value: Callable[[Shown, Viewer], Any]
     since: int = microversions.MINIMUM
     until: int = microversions.MAXIMUM
-    when: Callable[[Shown, Viewer], bool] = lambda _shown, _viewer: True
+    when: Callable[[Shown], bool] | None = None
+    seen_by: Callable[[Viewer], bool] | None = None
 
 
 def status(instance: Instance) -> str:
@@ -151,8 +163,8 @@ def full(shown: Shown, viewer: Viewer) -> dict[str, Any]:
     """Return a server with all fields that this viewer may see."""
     return {
         field.name: field.value(shown, viewer)
-        for field in FIELDS
-        if field.since <= viewer.version <= field.until and field.when(shown, viewer)
+        for field in viewer.fields
+        if field.when is None or field.when(shown)
     }
 
 
@@ -295,19 +307,19 @@ def _fault(shown: Shown, viewer: Viewer) -> dict[str, Any]:
     return fields
 
 
-def _has_fault(shown: Shown, _viewer: Viewer) -> bool:
+def _has_fault(shown: Shown) -> bool:
     return shown.fault is not None and shown.instance.vm_state in (states.ERROR, states.DELETED)
 
 
-def _sees_host(_shown: Shown, viewer: Viewer) -> bool:
+def _sees_host(viewer: Viewer) -> bool:
     return viewer.sees_host
 
 
-def _sees_host_status(_shown: Shown, viewer: Viewer) -> bool:
+def _sees_host_status(viewer: Viewer) -> bool:
     return viewer.sees_host_status
 
 
-def _has_progress(shown: Shown, _viewer: Viewer) -> bool:
+def _has_progress(shown: Shown) -> bool:
     return status(shown.instance) in _PROGRESSING
 
 
@@ -317,7 +329,7 @@ def _progress(shown: Shown, _viewer: Viewer) -> int:
     return 100 if shown.instance.vm_state == states.ACTIVE else 0
 
 
-def _has_groups(shown: Shown, _viewer: Viewer) -> bool:
+def _has_groups(shown: Shown) -> bool:
     return shown.groups is not None
 
 
@@ -371,30 +383,30 @@ FIELDS: Final = (
     Field(
         "security_groups",
         lambda shown, _: security_groups(shown.instance),
-        when=lambda shown, _: bool(shown.instance.security_groups),
+        when=lambda shown: bool(shown.instance.security_groups),
     ),
     Field("OS-EXT-STS:task_state", _of("task_state")),
     Field("OS-EXT-STS:vm_state", _of("vm_state")),
     Field("OS-EXT-STS:power_state", _of("power_state")),
     Field("os-extended-volumes:volumes_attached", lambda _s, _k: []),
-    Field(_SRV + "host", _of("host"), when=_sees_host),
-    Field(_SRV + "hypervisor_hostname", _of("node"), when=_sees_host),
-    Field(_SRV + "instance_name", lambda s, _: instance.guest_name(s.instance), when=_sees_host),
-    Field(_SRV + "reservation_id", _of("reservation_id"), since=3, when=_sees_host),
-    Field(_SRV + "launch_index", _of("launch_index"), since=3, when=_sees_host),
-    Field(_SRV + "hostname", _of("hostname"), since=3, until=89, when=_sees_host),
+    Field(_SRV + "host", _of("host"), seen_by=_sees_host),
+    Field(_SRV + "hypervisor_hostname", _of("node"), seen_by=_sees_host),
+    Field(_SRV + "instance_name", lambda s, _: instance.guest_name(s.instance), seen_by=_sees_host),
+    Field(_SRV + "reservation_id", _of("reservation_id"), since=3, seen_by=_sees_host),
+    Field(_SRV + "launch_index", _of("launch_index"), since=3, seen_by=_sees_host),
+    Field(_SRV + "hostname", _of("hostname"), since=3, until=89, seen_by=_sees_host),
     Field(_SRV + "hostname", _of("hostname"), since=90),
-    Field(_SRV + "kernel_id", _always(""), since=3, when=_sees_host),
-    Field(_SRV + "ramdisk_id", _always(""), since=3, when=_sees_host),
+    Field(_SRV + "kernel_id", _always(""), since=3, seen_by=_sees_host),
+    Field(_SRV + "ramdisk_id", _always(""), since=3, seen_by=_sees_host),
     Field(
         _SRV + "root_device_name",
         lambda s, _: instance.name_of(s.instance),
         since=3,
-        when=_sees_host,
+        seen_by=_sees_host,
     ),
-    Field(_SRV + "user_data", _of("user_data"), since=3, when=_sees_host),
+    Field(_SRV + "user_data", _of("user_data"), since=3, seen_by=_sees_host),
     Field("locked", _of("locked"), since=9),
-    Field("host_status", lambda s, _: s.host_status, since=16, when=_sees_host_status),
+    Field("host_status", lambda s, _: s.host_status, since=16, seen_by=_sees_host_status),
     Field("description", _of("display_description"), since=19),
     Field("tags", lambda shown, _: list(shown.instance.tags), since=26),
     Field("trusted_image_certificates", lambda s, _: s.instance.trusted_certs or None, since=63),

@@ -31,6 +31,7 @@ request_specs = sa.Table(
     metadata,
     sa.Column("request_uuid", Uuid, primary_key=True),
     sa.Column("spec", LongText, nullable=False),
+    sa.Column("zone_and_hints", LongText),  # of the spec, if it has any: what servers show of it
 )
 
 # One row per requested instance that is in no cell yet. The super-conductor that works on it holds

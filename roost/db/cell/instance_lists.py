@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -16,6 +16,7 @@ from roost.db.instance_query import ListedInstance, NamedInstance, Wanted
 _instances = models.instances
 _FEW: Final = 1000  # rows that the first statement reads
 _MANY: Final = 32_000  # rows that any statement reads, at most
+_NOT_SHOWN: Final = ("keypair", "networks", "numa_topology", "pci", "allocations")
 
 
 def list_page(
@@ -23,20 +24,24 @@ def list_page(
 ) -> list[ListedInstance]:
     """Return the first ``limit`` wanted instances, in order.
 
-    That is one statement, unless there are patterns that SQL cannot decide: then it reads the rows
-    that :func:`_look` found.
+    They have what lists show. That is one statement, unless there are patterns that SQL cannot
+    decide: then it reads the rows that :func:`_look` found.
 
     :param after: the values of the order's columns of the last instance of the page before
     """
     keys = _keys(session, wanted)
-    query = sa.select(*_columns(wanted))
+    columns = _columns(wanted)
+    query = sa.select(*columns)
     if wanted.is_exact:
         query = query.where(*_conditions(wanted), *_after(keys, after)).limit(limit)
     else:
         fitting = itertools.islice(_look(session, wanted, after), limit)
         query = query.where(_instances.c.uuid.in_([*fitting]))
     rows = session.execute(query.order_by(*_order(keys)))
-    load = _row_to_name if wanted.names_only else row_to_instance
+    load: Callable[[sa.Row[Any]], Any] = _row_to_name
+    if not wanted.names_only:
+        names = [column.name for column in columns]
+        load = functools.partial(row_to_instance, columns=names)
     return [
         ListedInstance(row.uuid, _values(row, wanted), functools.partial(load, row)) for row in rows
     ]
@@ -97,14 +102,12 @@ def _after(
     return [] if after is None else [ordering.after(keys, after)]
 
 
-def _columns(wanted: Wanted) -> list[sa.ColumnElement[Any]]:
-    if wanted.with_user_data:
-        return [*_instances.c]
+def _columns(wanted: Wanted) -> list[sa.Column[Any]]:
     if wanted.names_only:
         names = {*NamedInstance._fields, *(sort.name for sort in wanted.order)}
         return [column for column in _instances.c if column.name in names]
-    unread = sa.null().label(_instances.c.user_data.name)
-    return [unread if column is _instances.c.user_data else column for column in _instances.c]
+    unread = _NOT_SHOWN if wanted.with_user_data else (*_NOT_SHOWN, "user_data")
+    return [column for column in _instances.c if column.name not in unread]
 
 
 def _values(row: sa.Row[Any], wanted: Wanted) -> list[Any]:

@@ -3,7 +3,7 @@
 import collections
 import datetime
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -41,6 +41,20 @@ _ELSEWHERE = ("fault", "provisions")
 _PLAIN = tuple(
     name for name in Instance.fields if name not in (*_OBJECTS, *_LISTS, *_JSON, *_ELSEWHERE)
 )
+_COLUMNS = tuple(_instances.c.keys())
+_READ = frozenset(Instance.fields).difference(_ELSEWHERE)
+
+
+def _loader(load: Callable[[str], Any], unset: str) -> Callable[[str | None], Any]:
+    return lambda text: load(text or unset)
+
+
+_LOAD: dict[str, Callable[[str | None], Any]] = {
+    **dict.fromkeys(("flavor", "image", "keypair"), wire.load_shared),
+    **dict.fromkeys(("network_info", "numa_topology"), wire.load),
+    **dict.fromkeys(_LISTS, _loader(wire.load_list, "[]")),
+    **{name: _loader(wire.load_plain, _UNSET.get(name, "[]")) for name in _JSON},
+}
 _ANY = sa.select(_instances).where(_instances.c.uuid == sa.bindparam("uuid"))
 _LIVE = _ANY.where(_instances.c.deleted_at.is_(None))
 _INSERT = sa.insert(_instances)
@@ -279,20 +293,17 @@ def list_known(session: Session, uuids: Collection[str]) -> set[str]:
     return {*session.scalars(_KNOWN, {"uuids": [*uuids]})}
 
 
-def row_to_instance(row: sa.Row[tuple[object, ...]]) -> Instance:
-    """Make the object of a whole row; ``fault`` and ``provisions`` are left for the caller."""
-    values = row._mapping  # noqa: SLF001 - SQLAlchemy's public name
-    return Instance.as_stored(
-        **{name: wire.load_list(values[name] or "[]") for name in _LISTS},
-        **{name: values[name] for name in _PLAIN},
-        flavor=wire.load_shared(values["flavor"]),
-        image=wire.load_shared(values["image"]),
-        keypair=wire.load_shared(values["keypair"]),
-        network_info=wire.load(values["network_info"]),
-        numa_topology=wire.load(values["numa_topology"]),
-        **{name: wire.load_plain(values[name] or _UNSET[name]) for name in _JSON},
-        provisions=None,
-    )
+def row_to_instance(row: Sequence[Any], columns: Sequence[str] = _COLUMNS) -> Instance:
+    """Make the object of a row that begins with these columns; no other fields are set.
+
+    ``fault`` is left for the caller, and so is ``provisions``, which is None.
+    """
+    found = {
+        name: _LOAD[name](value) if name in _LOAD else value
+        for name, value in zip(columns, row, strict=False)
+        if name in _READ
+    }
+    return Instance.as_stored(**found, provisions=None)
 
 
 def _move(changes: Mapping[str, Any], moves: Transitions) -> list[sa.ColumnElement[bool]]:

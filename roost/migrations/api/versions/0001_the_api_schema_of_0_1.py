@@ -291,6 +291,7 @@ def upgrade() -> None:
         "request_specs",
         sa.Column("request_uuid", UUID, nullable=False),
         sa.Column("spec", LONG_TEXT, nullable=False),
+        sa.Column("zone_and_hints", LONG_TEXT, nullable=True),
         sa.PrimaryKeyConstraint("request_uuid"),
         **TABLE,
     )
