@@ -294,6 +294,9 @@ def send(cell: Cell, context: RequestContext, operation: Operation, **parameters
     names = {name: getattr(operation, name) for name in operations.NAMES}
     params = operation.params and operation.params.for_host()
     told = Operation.of(**names, params=params, given=operation.given)
+    if operation.migration is not None:
+        told.instance, told.migration = operation.instance, operation.migration
+        told.obj_reset_changes()
     try:
         cell.compute.on(operation.worker).run(context, operation=told, **parameters)
     except exception.Unavailable as error:

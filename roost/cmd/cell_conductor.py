@@ -52,7 +52,8 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
     outside_ports = _outside_ports(conf)
     notifications = ServerNotifications(database, notifier)
     claims = MoveClaims(database, scheduler, conf.conductor.max_attempts)
-    moves = ServerMoves(database, claims, seconds=conf.conductor.task_lease_seconds / 2)
+    lease = conf.conductor.task_lease_seconds
+    moves = ServerMoves(database, claims, seconds=lease / 2, lease_seconds=lease)
     filterings = HostSecurityGroups(
         database, compute, filters=conf.network.driver in security_groups.DRIVERS
     )
@@ -64,7 +65,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         compute,
         notifications,
         max_attempts=conf.conductor.max_attempts,
-        seconds=conf.conductor.task_lease_seconds / 2,
+        seconds=lease / 2,
         outside_ports=outside_ports,
     )
     outcomes = OperationOutcomes(

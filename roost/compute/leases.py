@@ -30,6 +30,7 @@ from roost.clock import boot_clock
 from roost.context import admin_context
 from roost.objects import Operation
 from roost.rpc.cell_conductor import CellConductor
+from roost.rpc.scheduler import RESERVATION_LIFETIME
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -223,10 +224,11 @@ class LeaseKeeper:
             return None
         if self._started is None or given.since <= self._started:
             return None
-        then, since = self._time
+        (then, since), now = self._time, self.clock()
         left: float = (given.until - then).total_seconds()
         until = since + left - self._seconds * MARGIN
-        now = self.clock()
+        if (then - given.since).total_seconds() + now - since > RESERVATION_LIFETIME / 2:
+            return None  # the claim on this host may have expired
         with self._guard:
             self._taken = {each: end for each, end in self._taken.items() if end > now}
             if key in self._taken or until - now < self._seconds * LEAST:

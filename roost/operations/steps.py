@@ -145,15 +145,13 @@ class Kind:
         """Whether it has two sides, a source and a destination: then it has a migration."""
         return self.done.migration is not None
 
-    @property
-    def begins_by_message(self) -> bool:
-        """Whether a message with a lease suffices for its host to begin.
+    def comes_with_lease(self, step: OperationStep) -> bool:
+        """Return whether the message of a step brings its lease, and all rows that its host reads.
 
-        It reads no row, and does nothing that a late message must not do.
+        A step that undoes another, or does what a late message must not do, has to ask for them.
         """
-        first = self.steps[0]
-        spares = not (self.deletes or self.builds or self.is_move or self.uses_images)
-        return spares and not first.reads_instance
+        spares = not (self.deletes or self.builds or self.uses_images or step.destroys_guest)
+        return spares and step in self.steps and (self.is_move or not step.reads_instance)
 
     @property
     def builds(self) -> bool:

@@ -34,7 +34,11 @@ ALONE = {
     "boot": (40, 8, 8),  # 6, 1 and 2 of them for its network, 2 for the quota of its user
     "stop": (10, 2, 3),
     "start": (10, 2, 3),
-    "delete": (26, 5, 7),
+    "resize": (49, 8, 15),
+    "confirm": (32, 4, 7),
+    "migrate": (44, 7, 15),
+    "revert": (40, 7, 12),
+    "delete": (25, 5, 7),
 }
 IN_A_STORM = (22.4, 3.6, 6.2)  # a boot; what is left are mostly the API, the network and the end
 
@@ -120,6 +124,10 @@ def test_alone(metered):
     costs["boot"] = meter.taken()
     do("stop", lambda: user.act(name, {"os-stop": None}), "stopped")
     do("start", lambda: user.act(name, {"os-start": None}), "active")
+    do("resize", lambda: user.act(name, {"resize": {"flavorRef": "2"}}), "resized")
+    do("confirm", lambda: user.act(name, {"confirmResize": None}), "active")
+    do("migrate", lambda: user.act(name, {"migrate": None}), "resized")
+    do("revert", lambda: user.act(name, {"revertResize": None}), "active")
     do("delete", lambda: user.delete(name), None)
     assert costs == ALONE
 

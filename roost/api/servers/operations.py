@@ -95,7 +95,7 @@ def accept(
     _check_hosts(dependencies.service_group, cell, instance, kind, migration)
     record = begun(call, instance_uuid, kind.action)
     operation_uuid = str(uuid.uuid4())
-    given = cell.give_lease() if kind.begins_by_message else None
+    given = cell.give_lease() if kind.comes_with_lease(kind.steps[0]) else None
 
     def begin(session: Session) -> Operation:
         operation = operations.start(

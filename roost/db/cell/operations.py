@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from roost import exception
 from roost.db import clock, prepared, wire
-from roost.db.cell import actions, instances, models
+from roost.db.cell import actions, guest_config, instances, models
 from roost.db.cell.left_behind import OLD_COPY
 from roost.db.engine import Session
 from roost.db.types import UtcDateTime, database_now
@@ -141,7 +141,7 @@ def start(
     :param changes: other columns of the instance to change in the same transaction
     :param migration: of a move, which begins with its first step on the host of that
     :param instance: as it was read before; it must still be on its host. None: it is read
-    :param given: the lease that its host gets with the message
+    :param given: the lease that its host gets with the message; what it reads comes along
     :raises roost.exception.Conflict: when the instance is on no host, or its state, or another
         operation, does not allow this one; its details have the state that was ``found`` then
     :raises roost.exception.NotFound: when the instance is deleted
@@ -156,11 +156,14 @@ def start(
         if instance is not None:
             expected["host"] = instance.host
         instances.update(session, instance_uuid, {**(changes or {}), **task}, expected=expected)
-    if instance is None:
+    step = kind.steps[0]
+    comes_along = given is not None and step.reads_instance
+    if comes_along:
+        instance = guest_config.get_instance(session, instance_uuid)
+    elif instance is None:
         instance = instances.get(session, instance_uuid)
     if instance.host is None:
         raise exception.Conflict(f"Instance {instance_uuid} is not ready")
-    step = kind.steps[0]
     row = {
         "uuid": uuid,
         "instance_uuid": instance_uuid,
@@ -178,7 +181,8 @@ def start(
         lock = lock_of(kind, params)
         _insert_free(session, row | {"lock": lock, "params": wire.dump(params)}, instance)
     named = {name: row[name] for name in NAMES}
-    return Operation.of(**named, params=params, instance=instance, given=given)
+    brought = migration if comes_along else None
+    return Operation.of(**named, params=params, instance=instance, migration=brought, given=given)
 
 
 def start_builds(

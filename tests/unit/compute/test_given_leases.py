@@ -92,6 +92,14 @@ def test_a_host_asks_where_little_of_the_lease_is_left(rig, cell, age):
     assert has_asked(rig)
 
 
+def test_a_host_asks_where_its_claim_may_have_expired_however_long_the_lease_is(rig, cell):
+    rig.clock.advance(3600)
+    lease = given(cell, age=31)
+    lease.until += datetime.timedelta(hours=1)
+    assert carry(rig, lease).instance.vm_state == states.ACTIVE
+    assert has_asked(rig)
+
+
 def test_a_host_asks_while_it_does_not_know_the_time_of_its_cell(rig):
     carry(rig, given(lambda: NOW))
     assert has_asked(rig)

@@ -169,7 +169,7 @@ class CellWorld:
     def outcomes(self):
         notifications = ServerNotifications(self.database, self.notifier)
         claims = MoveClaims(self.database, self.scheduler, 3)
-        moves = ServerMoves(self.database, claims, seconds=30)
+        moves = ServerMoves(self.database, claims, seconds=30, lease_seconds=60)
         compute = Compute(self.bus)
         return OperationOutcomes(
             "conductor1",

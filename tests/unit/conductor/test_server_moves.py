@@ -387,13 +387,51 @@ def test_with_the_scheduler_away_the_end_waits(cell, begin, report):
     assert of(cell, uuid).step == "leave"
 
 
-def test_the_message_of_a_step_names_it_and_no_more(cell, begin, report):
+def last_sent(cell):
+    _host, method, told = cell.bus.sent[-1]
+    assert method == "run"
+    return told["operation"]
+
+
+def test_the_message_of_a_step_brings_its_lease_and_what_its_host_reads(cell, begin, report):
+    cell.notifier.enabled = False
     uuid = begin()
-    report(uuid)
-    ((_host, method, told),) = cell.bus.sent
-    operation = told["operation"]
-    assert (method, operation.kind, operation.step) == ("run", kinds.MIGRATE.name, "send")
-    assert operation.instance is None
+    report(uuid, handover="room")
+    send = last_sent(cell)
+    assert (send.kind, send.step, send.handover) == (kinds.MIGRATE.name, "send", "room")
+    assert send.given.until == lease_until(cell, uuid)
+    assert (send.migration.dest_host, send.instance) == ("h2", None)
+    report(uuid, handover="offer")
+    arrive = last_sent(cell)
+    assert (arrive.step, arrive.handover, arrive.instance.uuid) == ("arrive", "offer", uuid)
+
+
+@pytest.mark.parametrize("why", ["it undoes", "it destroys", "the cell notifies", "forced down"])
+def test_a_host_has_to_ask_for_the_lease_of_a_step(cell, begin, report, why):
+    cell.notifier.enabled = why == "the cell notifies"
+    uuid = begin(REVERT_RESIZE if why == "it destroys" else MIGRATE)
+    if why == "forced down":
+        with cell.database.begin() as session:
+            services.report(session, host="h1", binary=COMPUTE)
+            (service,) = services.list_services(session, hosts=["h1"])
+            services.update(session, service.uuid, forced_down=True)
+    if why == "it undoes":
+        report(uuid)
+        report(uuid, reason="it broke")
+    elif why == "it destroys":
+        report(uuid, reason="it broke")
+        end_leases(cell)
+        cell.sweep()
+    else:
+        report(uuid)
+    told = last_sent(cell)
+    assert (told.given, told.migration, told.instance) == (None, None, None)
+
+
+def lease_until(cell, uuid):
+    with cell.database.read() as session:
+        mine = models.operations.c.uuid == of(cell, uuid).uuid
+        return session.scalar(sa.select(models.operations.c.lease_until).where(mine))
 
 
 @pytest.fixture

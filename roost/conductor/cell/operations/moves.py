@@ -18,9 +18,11 @@ from roost import exception, states
 from roost.conductor.cell.operations.claims import MoveClaims
 from roost.conductor.cell.operations.reports import StepReport
 from roost.context import RequestContext
-from roost.db.cell import guest_config, instances, migrations, operations
+from roost.db.cell import guest_config, instances, migrations, operations, services
 from roost.db.engine import Database, Session, retried
 from roost.objects import (
+    GivenLease,
+    Instance,
     InstanceResources,
     Migration,
     Operation,
@@ -48,12 +50,14 @@ class Moving(NamedTuple):
 class ServerMoves:
     """Writes the steps and the ends of moves.
 
-    :param seconds: until when a host must have begun a step
+    :param seconds: until when a host must have begun a step that its message gives no lease for
+    :param lease_seconds: the length of a lease
     """
 
     database: Database
     claims: MoveClaims
     seconds: float
+    lease_seconds: float
 
     def read(self, operation: Operation) -> Moving:
         """Return the migration of a move that still is in this step.
@@ -76,10 +80,11 @@ class ServerMoves:
 
     @retried
     def write_step(
-        self, operation: Operation, step: OperationStep, report: StepReport
+        self, operation: Operation, step: OperationStep, report: StepReport, *, gives: bool
     ) -> Operation:
-        """Write the next step into the row; return the operation with it.
+        """Write the next step into the row; return the operation with it, for its host.
 
+        :param gives: whether the host may get a lease with it, and the rows that it reads
         :raises roost.exception.Conflict: when it is over, or in another step
         """
         uuid, kind = operation.instance_uuid, kinds.get(operation.kind)
@@ -91,9 +96,15 @@ class ServerMoves:
             values["handover"] = report.handover
         if report.found.reason is not None:
             values["reason"] = report.found.reason
+        given: GivenLease | None = None
+        instance: Instance | None = None
+        now, until = self.database.now(), self._until()
         with self.database.begin() as session:
             migration = _migration_of(session, operation)
             host = migration.host_at(step.at)
+            if gives and kind.comes_with_lease(step) and not services.is_forced_down(session, host):
+                until = now + datetime.timedelta(seconds=self.lease_seconds)
+                given = GivenLease.of(since=now, until=until)
             if "reason" in values and operation.step == kind.steps[0].name:
                 spec, _ = operations.request_of(session, operation) or (None, None)
                 left = spec and _without(spec, migration)
@@ -105,12 +116,20 @@ class ServerMoves:
                 step,
                 report.found.events,
                 host=host,
-                until=self._until(),
+                until=until,
                 **values,
             )
+            if given is not None and step.reads_instance:
+                instance = guest_config.get_instance(session, uuid)
         LOG.info("[instance: %s] %s goes on with %s on %s", uuid, kind, step.name, host)
-        return Operation.of(
-            uuid=operation.uuid, instance_uuid=uuid, kind=kind.name, host=host, step=step.name
+        return operations.named(
+            operation,
+            host=host,
+            step=step.name,
+            handover=report.handover,
+            given=given,
+            instance=instance,
+            migration=migration if given is not None else None,
         )
 
     def settle_claims(self, context: RequestContext, ending: Ending, moving: Moving) -> None:

@@ -228,7 +228,8 @@ class OperationOutcomes:
     def send(self, context: RequestContext, operation: Operation) -> None:
         """Cast a step to its host; the sweeper sends a lost message again."""
         try:
-            self.compute.on(operation.worker).run(context, operation=named(operation))
+            told = operation if operation.given is not None else named(operation)
+            self.compute.on(operation.worker).run(context, operation=told)
         except exception.Unavailable as error:
             LOG.warning("[instance: %s] cast of %s to host %s failed, the sweeper resends it: %s",
                         operation.instance_uuid, operation.kind, operation.host, error)  # fmt: skip
@@ -272,7 +273,8 @@ class OperationOutcomes:
             self._note_failure(operation, report)
             return
         if isinstance(following, Go):
-            sent = self.moves.write_step(operation, following.step, report)
+            gives = not self.notifications.notifier.enabled  # else hosts have to ask
+            sent = self.moves.write_step(operation, following.step, report, gives=gives)
             self.notifications.ended(context, operation, reason)
             self.send(context, sent)
             return
