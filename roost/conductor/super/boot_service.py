@@ -131,6 +131,8 @@ class BootService:
             )
             named = dict.fromkeys(each.request_uuid for each in leased)
             specs = build_requests.get_specs(session, [*named]) if named else {}
+        for request_uuid in named.keys() - specs.keys():
+            LOG.error("request %s has no request spec: delete its servers", request_uuid)
         return [
             LeasedRequest(
                 wanted[request_uuid].context,
@@ -138,6 +140,7 @@ class BootService:
                 [each for each in leased if each.request_uuid == request_uuid],
             )
             for request_uuid in named
+            if request_uuid in specs
         ]
 
     def _fresh(

@@ -9,7 +9,7 @@ from roost import exception, states
 from roost.conductor.super import boot, boot_queue
 from roost.conductor.super.boot_queue import BootQueue
 from roost.conductor.super.boot_service import BootOrder
-from roost.db.api import instance_mappings
+from roost.db.api import instance_mappings, models
 from roost.db.cell import actions, instances
 from roost.objects.mapping import CELL0_UUID
 from tests.builders import CELL2, a_context, an_instance
@@ -37,6 +37,17 @@ def test_the_scheduler_is_asked_once_for_all(world):
         assert_placed(world, uuid)
     assert (world.scheduler.together, world.scheduler.asked) == ([3], [])
     assert len(world.casts()) == 4
+
+
+def test_a_request_whose_spec_is_lost_holds_up_no_other(world, caplog):
+    made, (lost, other) = requested(world, 1, 1)
+    with world.api_db.begin() as session:
+        specs = models.request_specs
+        session.execute(sa.delete(specs).where(specs.c.request_uuid == made[0][0]))
+    world.build_together(*made)
+    assert_placed(world, other)
+    assert build_request(world, lost) is not None
+    assert f"request {made[0][0]} has no request spec" in caplog.text
 
 
 def test_each_has_its_own_history_and_notifications(world):

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from roost import exception
-from roost.conductor.cell.operations.delete import ClaimReleases
+from roost.conductor.cell.operations.claims import ClaimReleases
 from tests.builders import a_context
 
 

@@ -1,4 +1,4 @@
-"""The scheduler's claims of servers that are built, and of those that move.
+"""The scheduler's claims of servers that are built, that move, and that are deleted.
 
 The claim of a build is reserved when a host is chosen, and expires unless that host confirms it by
 listing the instance in its reports. So before the conductor casts a build it makes sure that the
@@ -16,6 +16,7 @@ from roost.conductor.placement_query import PlacementQuery
 from roost.context import RequestContext
 from roost.db.cell import identity, instances, migrations
 from roost.db.engine import Database, retried
+from roost.group_commit import GroupCommit
 from roost.objects import (
     InstanceResources,
     Migration,
@@ -271,3 +272,46 @@ class BuildClaims:
 
     def _own_cell(self) -> str:
         return self.database.query(identity.get)[0]
+
+
+@dataclasses.dataclass(eq=False)
+class _Release:
+    context: RequestContext
+    instance_uuid: str
+    done: bool = False
+    error: Exception | None = None
+
+
+class ClaimReleases:
+    """Releases claims, those of concurrent deletes with one message."""
+
+    def __init__(self, scheduler: CellSchedulerClient) -> None:
+        self._scheduler = scheduler
+        self._group = GroupCommit(self._carry_out)
+
+    def release(self, context: RequestContext, instance_uuid: str) -> None:
+        """Release the claims of an instance.
+
+        :raises roost.exception.Unavailable: when no scheduler answers
+        """
+        asked = _Release(context, instance_uuid)
+        self._group.submit(asked)
+        if asked.error is not None:
+            raise asked.error
+
+    def _carry_out(self, asked: list[_Release]) -> list[_Release]:
+        uuids = [each.instance_uuid for each in asked]
+        error: Exception | None = None
+        try:
+            self._scheduler.release_claims(asked[0].context, instance_uuids=uuids)
+        except exception.Unavailable as unheard:
+            error = unheard
+        except Exception as refused:  # noqa: BLE001 - the thread that waits for it raises it
+            if len(asked) > 1:  # it may be about one of them
+                for each in asked:
+                    self._carry_out([each])
+                return []
+            error = refused
+        for each in asked:
+            each.error, each.done = error, True
+        return []
