@@ -4,6 +4,7 @@ Used by :mod:`roost.db.engine` only.
 """
 
 import dataclasses
+import datetime
 import functools
 import math
 import sqlite3
@@ -13,6 +14,7 @@ import weakref
 from typing import Any, Final
 
 import psycopg
+import pymysql.connections  # type: ignore[import-untyped]
 import sqlalchemy as sa
 from oslo_db.sqlalchemy import engines, exc_filters
 
@@ -63,6 +65,7 @@ def make_engine(url: sa.URL, *, connections: int, patience: Timeouts) -> sa.Engi
     if backend in _MYSQL:
         _share_ssl_context(engine)
         _read_committed(engine)
+        _parse_less(engine)
     _begin_only_to_write(engine)
     return engine
 
@@ -307,6 +310,28 @@ def _share_ssl_context(engine: sa.Engine) -> None:
         if not shared:
             shared.append(_ssl_context(wanted))
         arguments["ssl"] = shared[0]
+
+
+def _parse_less(engine: sa.Engine) -> None:
+    """Let PyMySQL parse the description of each column once, not with each answer; and times in C.
+
+    The first is half of what it costs a daemon to read one wide row.
+    """
+    parse = pymysql.connections.FieldDescriptorPacket
+    if not hasattr(parse, "cache_info"):
+        pymysql.connections.FieldDescriptorPacket = functools.lru_cache(maxsize=4096)(parse)
+
+    @sa.event.listens_for(engine, "do_connect")
+    def _on_connect(_dialect: Any, _record: Any, _args: Any, arguments: dict[str, Any]) -> None:
+        usual = pymysql.converters.conversions
+        arguments["conv"] = {**usual, pymysql.constants.FIELD_TYPE.DATETIME: _time}
+
+
+def _time(text: str) -> Any:
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError:  # such as the zero of MariaDB
+        return pymysql.converters.convert_datetime(text)
 
 
 def _ssl_context(wanted: dict[str, Any]) -> ssl.SSLContext:

@@ -75,6 +75,11 @@ class Database:
 
         return engine
 
+    @functools.cached_property
+    def _reading(self) -> sa.Engine:
+        """The engine, for transactions that only read."""
+        return self.engine.execution_options(reads=True)
+
     def check_url(self) -> None:
         """Make sure that the URL names a kind of database, and a driver that is installed.
 
@@ -105,7 +110,7 @@ class Database:
 
     def read(self) -> contextlib.AbstractContextManager[Session]:
         """Run a transaction that only reads; on SQLite it does not wait for the writer."""
-        return self._transaction(self.engine.execution_options(reads=True))
+        return self._transaction(self._reading)
 
     def query(
         self, step: Callable[Concatenate[Session, P], R], *args: P.args, **kwargs: P.kwargs

@@ -1,5 +1,8 @@
 """What transactions cost on PostgreSQL and MariaDB, and that they are whole, with each driver."""
 
+import datetime
+
+import pymysql.connections
 import pytest
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
@@ -68,6 +71,22 @@ def test_reads_begin_no_transaction_and_no_rollback_follows_a_commit(database):
     if before is not None:
         grown = {name: after - before[name] for name, after in counts(database).items()}
         assert grown == {"Com_begin": 3, "Com_commit": 3, "Com_rollback": 0}
+
+
+@pytest.mark.parametrize("database", ["mysql+pymysql"], indirect=True)
+def test_columns_of_mariadb_are_described_once_and_their_times_read_as_before(database):
+    times = "TIMESTAMP '2026-11-29 09:30:00.000005' AS a, TIMESTAMP '2026-11-29 09:30:00' AS b"
+    query = sa.text(f"SELECT {times}, CAST('0000-00-00 00:00:00' AS DATETIME) AS c")
+    with database.read() as session:
+        rows = [session.execute(query).one() for _ in range(2)]
+    moment = datetime.datetime(2026, 11, 29, 9, 30)
+    assert rows == [(moment.replace(microsecond=5), moment, rows[0].c)] * 2
+    assert not isinstance(rows[0].c, datetime.datetime)
+    described = pymysql.connections.FieldDescriptorPacket.cache_info()
+    with database.read() as session:
+        session.execute(query)
+    again = pymysql.connections.FieldDescriptorPacket.cache_info()
+    assert (again.misses, again.hits) == (described.misses, described.hits + 3)
 
 
 def test_a_transaction_that_fails_is_undone_and_the_next_one_is_not(database):

@@ -22,6 +22,12 @@ _groups = models.instance_groups
 _members = models.instance_group_members
 _PLAIN = tuple(name for name in ServerGroup.fields if name not in ("members", "deleted"))
 
+_OF_INSTANCE = (
+    sa.select(_groups.c.uuid)
+    .join(_members, _members.c.group_id == _groups.c.id)
+    .where(_members.c.instance_uuid == sa.bindparam("instance_uuid"))
+)
+
 
 def create(session: Session, group: ServerGroup, *, defaults: Mapping[str, int]) -> ServerGroup:
     """Add a group without members, once; return it with its version.
@@ -136,8 +142,7 @@ def leave(session: Session, instance_uuid: str) -> None:
 
 def list_of_instance(session: Session, instance_uuid: str) -> list[str]:
     """Return the uuids of an instance's groups: one at most."""
-    query = sa.select(_groups.c.uuid).join(_members, _members.c.group_id == _groups.c.id)
-    return list(session.scalars(query.where(_members.c.instance_uuid == instance_uuid)))
+    return list(session.scalars(_OF_INSTANCE, {"instance_uuid": instance_uuid}))
 
 
 def _by_uuid(uuid: str) -> sa.Select[Any]:
