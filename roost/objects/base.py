@@ -10,6 +10,7 @@ only between our own daemons: JSON Schema validates users' input before it becom
 
 import copy
 import datetime
+import functools
 import operator
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
@@ -168,8 +169,16 @@ class RoostObject(base.VersionedObject):
         hundred.
         """
         made = cls()
-        made.__dict__.update({f"_obj_{name}": value for name, value in values.items()})
+        attributes, names = made.__dict__, cls._attributes()
+        for name, value in values.items():
+            attributes[names[name]] = value
         return made
+
+    @classmethod
+    @functools.cache
+    def _attributes(cls) -> dict[str, str]:
+        """Return by field under which name its value is kept."""
+        return {planned.name: planned.attribute for planned in cls._plan()}
 
     def __getattr__(self, name: str) -> Any:
         """Raise as stock does for a field that is not set; called after a property failed, too."""

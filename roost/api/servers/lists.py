@@ -5,6 +5,7 @@ in unavailable cells are shown with what the API database has of them, since 2.6
 needs the cell; otherwise they are left out or the list fails (``ApiOptions.skip_cells_away``).
 """
 
+import contextlib
 import dataclasses
 import heapq
 import itertools
@@ -16,7 +17,7 @@ from roost.api import validation
 from roost.api.compute.service_views import COMPUTE, host_status
 from roost.api.dependencies import Dependencies
 from roost.api.gather import Gatherer
-from roost.api.locator import ServerLocator
+from roost.api.locator import ServerLocator, ServerRef
 from roost.api.request import Call, truth
 from roost.api.servers import policies, views
 from roost.api.servers.schemas import (
@@ -36,7 +37,7 @@ from roost.api.servers.views import KNOWN_STATUSES, STATUSES, Shown
 from roost.api.validation import is_uuid
 from roost.cells import Cell
 from roost.db import ordering
-from roost.db.api import build_requests, instance_mappings
+from roost.db.api import build_requests, instance_mappings, server_groups
 from roost.db.cell import faults, instance_lists, migrations
 from roost.db.cell import services as service_rows
 from roost.db.instance_query import NEWEST_FIRST, ListedInstance, NamedInstance, Wanted, values_of
@@ -371,6 +372,23 @@ class ServerLists:
             for found in (listed.found for listed in page)
             if not isinstance(found, NamedInstance)
         ]
+
+    def with_all_details(
+        self, found: ServerRef, *, host_status: bool, asked: bool, groups: bool
+    ) -> Shown:
+        """Add to one server what lists add, and its groups."""
+        instance, cell, known = found.instance, found.cell, {}
+        if cell is not None and (host_status or _has_more(instance)):
+            with contextlib.suppress(exception.Unavailable):
+                known = self._details(cell, [instance], host_status=host_status)[instance.uuid]
+        if asked or groups:
+            with self._dependencies.api_database.read() as session:
+                if asked:
+                    requested = build_requests.asked_for(session, [instance.uuid])
+                    known["asked"] = requested.get(instance.uuid)
+                if groups:
+                    known["groups"] = server_groups.list_of_instance(session, instance.uuid)
+        return Shown(instance=instance, **known)
 
     def _unreachable(
         self, call: Call, wanted: Wanted, away: Sequence[Cell], limit: int

@@ -24,7 +24,7 @@ from roost.api.servers import actions, lists, policies, schemas, views
 from roost.api.servers.actions import ACTIONS, ServerActions
 from roost.api.servers.create import ServerCreate
 from roost.api.servers.delete import ServerDelete
-from roost.api.servers.lists import Listed, Page, ServerLists
+from roost.api.servers.lists import ServerLists
 from roost.api.servers.views import plain_addresses, viewer_of
 from roost.db.api import build_requests, instance_mappings, server_groups
 from roost.db.cell import instances
@@ -223,7 +223,8 @@ class Servers:
             return Answer({"servers": []})
         page = self._lists.page(call, wanted, limit=limit) if wanted else []
         if detailed:
-            shown = [_detailed(one, seen_by) for one in self._details(call, page)]
+            found = self._lists.with_details(page, **_reads(call))
+            shown = [_detailed(one, seen_by) for one in found]
         else:
             shown = [_brief(listed.found, seen_by) for listed in page]
         last = page[-1].uuid if page else ""
@@ -231,8 +232,8 @@ class Servers:
         return Answer({"servers": shown, **pagination.links(call, "servers", full=full, last=last)})
 
     def _shown(self, call: Call, server_ref: ServerRef, view: Any = views.full) -> Answer:
-        (shown,) = self._details(call, [Listed(server_ref.cell, server_ref.instance)])
-        shown = dataclasses.replace(shown, groups=self._groups(call, server_ref.instance.uuid))
+        groups = call.version >= _GROUPS_SINCE
+        shown = self._lists.with_all_details(server_ref, groups=groups, **_reads(call))
         return Answer({"server": view(shown, viewer_of(call))})
 
     def _shown_without_cell(self, call: Call) -> Answer:
@@ -246,13 +247,11 @@ class Servers:
             return []
         return self._dependencies.api_database.query(server_groups.list_of_instance, uuid)
 
-    def _details(self, call: Call, page: Page) -> list[Any]:
-        return self._lists.with_details(
-            page,
-            host_status=call.version >= _HOST_STATUS_SINCE
-            and call.allows(policies.SHOW_HOST_STATUS),
-            asked=call.version >= _ASKED_SINCE,
-        )
+
+def _reads(call: Call) -> dict[str, bool]:
+    """Return what this caller sees of servers that is not in their rows."""
+    sees_status = call.version >= _HOST_STATUS_SINCE and call.allows(policies.SHOW_HOST_STATUS)
+    return {"host_status": sees_status, "asked": call.version >= _ASKED_SINCE}
 
 
 @retried
