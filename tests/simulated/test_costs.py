@@ -38,7 +38,7 @@ ALONE = {
     "confirm": (32, 4, 7),
     "migrate": (44, 7, 15),
     "revert": (40, 7, 12),
-    "delete": (25, 5, 7),
+    "delete": (24, 5, 7),
 }
 IN_A_STORM = (22.4, 3.6, 6.2)  # a boot; what is left are mostly the API, the network and the end
 

@@ -196,7 +196,9 @@ class ServerDelete:
             seen.append(mapping)
             if mapping.cell_uuid is None:
                 return instance_mappings.withdraw(session, uuid), None
-            instance_mappings.queue_for_delete(session, uuid)
+            queued = instance_mappings.queue_for_delete(session, uuid, as_it_was=mapping)
+            if queued is None:  # it is queued already, or has changed between two statements
+                instance_mappings.queue_for_delete(session, uuid)
             return True, seen[0] if seen[0].cell_uuid else mapping
 
 

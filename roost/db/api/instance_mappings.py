@@ -194,14 +194,14 @@ def queue_for_delete(
 ) -> InstanceMapping | None:
     """Mark the instance as deleted by its user, once: it counts against no quota from here on.
 
-    :param as_it_was: it must not have been deleted or restored since it was read
+    :param as_it_was: it must not have been deleted, restored or resized since it was read
     :returns: the mapping, or None when another call did it before, or it is not so
     """
-    before = {} if as_it_was is None else as_read(as_it_was)
+    before = {} if as_it_was is None else as_read(as_it_was) | _amounts(as_it_was)
     before |= {"instance_uuid": instance_uuid, "queued_for_delete": False}
     if prepared.update(session, _mappings, before, {"queued_for_delete": True}) != 1:
         return None
-    mapping = get(session, instance_uuid)
+    mapping = as_it_was or get(session, instance_uuid)
     _let_go(session, mapping)
     return mapping
 
@@ -330,6 +330,10 @@ def charge(mapping: InstanceMapping) -> dict[str, Any]:
         "cores": mapping.vcpus,
         "ram": mapping.memory_mb,
     }
+
+
+def _amounts(mapping: InstanceMapping) -> dict[str, Any]:
+    return {"vcpus": mapping.vcpus, "memory_mb": mapping.memory_mb}
 
 
 def _let_go(session: Session, mapping: InstanceMapping) -> None:
