@@ -79,7 +79,7 @@ def test_columns_of_mariadb_are_described_once_and_their_times_read_as_before(da
     query = sa.text(f"SELECT {times}, CAST('0000-00-00 00:00:00' AS DATETIME) AS c")
     with database.read() as session:
         rows = [session.execute(query).one() for _ in range(2)]
-    moment = datetime.datetime(2026, 11, 29, 9, 30)
+    moment = datetime.datetime(2026, 11, 29, 9, 30)  # noqa: DTZ001 - as drivers return it
     assert rows == [(moment.replace(microsecond=5), moment, rows[0].c)] * 2
     assert not isinstance(rows[0].c, datetime.datetime)
     described = pymysql.connections.FieldDescriptorPacket.cache_info()
