@@ -83,6 +83,17 @@ class NeutronPorts:
                 held[position] = self.take(instance, request, host=host, zone=zone, said=said)
         return [held[position] for position in sorted(held)]
 
+    def rebind(self, instance: Instance, *, host: str) -> list[Any]:
+        """Bind all ports that an instance has to another host; raises as :meth:`ensure`.
+
+        What it asked for at first it may have no more, and it may have got others.
+        """
+        asked = dict(enumerate(instance.networks))
+        return [
+            self._rebind(port, asked.get(mark(port)["position"]), host)
+            for port in self.held(instance.uuid)
+        ]
+
     def take(
         self,
         instance: Instance,
@@ -167,10 +178,10 @@ class NeutronPorts:
         except exception.NotFound:
             return []
 
-    def _rebind(self, port: Any, request: NetworkRequest, host: str) -> Any:
+    def _rebind(self, port: Any, request: NetworkRequest | None, host: str) -> Any:
         if port.binding_host_id != host or port.binding_vif_type in _UNBINDABLE:
             changes: dict[str, Any] = {"binding_host_id": host}
-            if request.resources:
+            if request is not None and request.resources:
                 changes["binding_profile"] = {**port.binding_profile, **_allocation(request)}
             with translated_errors():
                 port = self._connect().update_port(port.id, **changes)

@@ -134,14 +134,18 @@ class NeutronDriver:
     def allocate(self, context: RequestContext, instance: Instance) -> NetworkInfo:
         """Allocate the ports, and update the row of an instance that is built to spawning.
 
-        The row of one that moves is updated by the report of its step.
+        One that moves keeps the ports that it has; its row is updated by the report of its step.
         """
         self._plugging.expect(instance.uuid)
+        builds = instance.task_state in states.BUILD_TASKS
         with _failures():
-            ports = self._ports.ensure(instance, instance.networks, **self._location(instance))
+            if builds:
+                ports = self._ports.ensure(instance, instance.networks, **self._location(instance))
+            else:
+                ports = self._ports.rebind(instance, host=self._host)
             info = self._ports.describe(ports)
         info = self.plug(instance, info)
-        if instance.task_state not in states.BUILD_TASKS:
+        if not builds:
             return info
         try:
             self._go_on(context, instance, info)

@@ -31,7 +31,8 @@ class Interfaces:
     def allocate(self, instance_uuid: str, host: str, attempt: int) -> NetworkInfo:
         """Create an instance's ports and set the task state to spawning.
 
-        An instance that moves keeps its ports, which are bound to this host, and its task state.
+        An instance that moves keeps the ports that it has, which are bound to this host, and its
+        task state.
         """
         with self.database.begin() as session:
             instance = instances.get(session, instance_uuid)
@@ -43,7 +44,7 @@ class Interfaces:
                 session,
                 instance_uuid=instance_uuid,
                 host=host,
-                requests=instance.networks,
+                requests=instance.networks if moves is None else [],
                 networks=self.networks,
             )
             if moves is not None:

@@ -4,11 +4,13 @@ import pytest
 
 from roost import exception, states
 from roost.conductor.cell.interfaces import Interfaces
-from roost.db.cell import instances, ports
+from roost.db.cell import instances, migrations, operations, ports
 from roost.db.cell import models as cell_models
 from roost.networks import parse
 from roost.objects import NetworkRequest
-from tests.builders import a_uuid, an_instance
+from roost.operations.kinds import MIGRATE
+from tests.builders import a_migration, a_uuid, an_instance
+from tests.unit.db.test_cell import an_action
 
 NETWORKS = parse(["private=10.0.0.0/29"])
 
@@ -60,6 +62,29 @@ def test_a_port_goes_once_and_the_others_stay(interfaces, server):
         interfaces.detach(server, "h1", first)
         assert held(interfaces, server) == [[second], [second]]
     assert attach(interfaces, server).id not in (first, second)
+
+
+def test_what_was_detached_does_not_come_back_with_a_move(interfaces):
+    network = NetworkRequest.of(network_id=None, fixed_ip=None, port_id=None, tag=None)
+    uuid = place(
+        interfaces,
+        networks=[network],
+        host="h1",
+        vm_state=states.BUILDING,
+        task_state=states.NETWORKING,
+    )
+    (detached,) = interfaces.allocate(uuid, "h1", 0).vifs
+    with interfaces.database.begin() as session:
+        built = {"vm_state": states.ACTIVE, "task_state": None}
+        instances.update(session, uuid, built, expected={})
+    interfaces.detach(uuid, "h1", detached.id)
+    migration = a_migration(instance_uuid=uuid, source_host="h1", dest_host="h2")
+    with interfaces.database.begin() as session:
+        migrations.create(session, migration)
+        operations.start(
+            session, MIGRATE, an_action(uuid), uuid=migration.uuid, migration=migration
+        )
+    assert interfaces.allocate(uuid, "h2", 0).vifs == []
 
 
 @pytest.mark.parametrize(

@@ -280,6 +280,18 @@ def test_an_interface_is_attached_once_and_detached_once(neutron, driver, server
         assert one.id not in rows(server)
 
 
+def test_a_server_moves_with_the_interfaces_that_it_has_by_then(
+    neutron, driver, conductor, server
+):
+    attached = attach(driver, server, a_uuid(), network_id=neutron.a_network().id)
+    first = next(uuid for uuid in rows(server) if uuid != attached.id)
+    driver.detach(a_context(), server, first)
+    server.task_state = states.RESIZE_FINISH
+    moved = a_driver(neutron, conductor, host="h2").allocate(a_context(), server)
+    assert [vif.id for vif in moved.vifs] == [attached.id]
+    assert [port.binding_host_id for port in ports(neutron)] == ["h2"]
+
+
 def test_a_server_in_no_state_for_it_gets_no_interface(neutron, driver, server):
     server.vm_state = states.ERROR
     before = rows(server)
