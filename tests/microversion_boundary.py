@@ -9,6 +9,7 @@ from roost.db.cell import actions
 from roost.objects import InstanceAction, InstanceActionEvent
 from tests.api_harness import ADMIN, ALICE, IMAGE
 from tests.builders import CELL1, NOW, a_uuid
+from tests.fakes.service_groups import force_down
 
 TAGGED_DISK = {
     "uuid": IMAGE,
@@ -61,6 +62,17 @@ def active(world, cell=CELL1, **values):
     """Place a server of Alice's project that runs, and return it."""
     usual = {"vm_state": states.ACTIVE, "task_state": None, "host": "h1", "uuid": a_uuid()}
     return world.place(cell, **usual | values)
+
+
+def evacuating(world, **arguments):
+    """Return what evacuates a new server each time, from a host that is forced down."""
+    force_down(world.databases[CELL1], "dead")
+
+    def ask(version):
+        path = f"/v2.1/servers/{active(world, host='dead').uuid}/action"
+        return world.client.post(path, {"evacuate": arguments}, version=version, token=ADMIN)
+
+    return ask
 
 
 def failed_actions(world):

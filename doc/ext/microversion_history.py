@@ -145,7 +145,7 @@ HISTORY: Final = (
     MicroversionChange(65, "Queued live migrations can be aborted, too.", "action os-migrateLive"),
     MicroversionChange(66, "Servers, actions and migrations: changes-before."),
     MicroversionChange(67, "The devices of a new server may name a type of volume."),
-    MicroversionChange(68, "Removes force from migrations.", "action os-migrateLive"),
+    MicroversionChange(68, "Removes force from migrations and evacuations.", "action evacuate"),
     MicroversionChange(69, "Servers of an unavailable cell are shown with partial data."),
     MicroversionChange(70, "Interfaces and volumes show their tags.", _INTERFACES),
     MicroversionChange(71, "Servers show their server group in GET, PUT and rebuild."),

@@ -14,6 +14,7 @@ class InstanceEvents:
     def __init__(self, host: str) -> None:
         self.events: list[InstanceActionEvent] = []
         self._host = host
+        self._said: str | None = None
 
     @contextlib.contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -24,7 +25,12 @@ class InstanceEvents:
         except Exception as error:
             self._add(name, start, result="Error", details=details(error))
             raise
-        self._add(name, start, result="Success", details=None)
+        self._add(name, start, result="Success", details=self._said)
+        self._said = None
+
+    def say(self, what: str) -> None:
+        """Add to the event of the step that is under way what came of it, for administrators."""
+        self._said = what
 
     def _add(
         self, name: str, start: datetime.datetime, *, result: str, details: str | None

@@ -18,19 +18,21 @@ REVERTING: Final = "reverting"
 CONFIRMED: Final = "confirmed"
 REVERTED: Final = "reverted"
 FAILED: Final = "error"  # OpenStack's "failed" are live migrations
-ENDED: Final = (CONFIRMED, REVERTED, FAILED)
+DONE: Final = "done"  # of an evacuation: the server is on its new host
+ENDED: Final = (CONFIRMED, REVERTED, FAILED, DONE)
 
 
 @base.VersionedObjectRegistry.register
 class Migration(base.RoostObject):
     """The record that a server is, or was, on two hosts.
 
-    ``migration_type`` is migration (the same flavor) or resize. The resources are the NUMA
-    cells, CPUs, devices and allocations on each host, None if it has none of them; the
-    destination's names are None until a host is chosen. ``dest_ip`` is the address of the
-    destination's hypervisor. The bytes of disks are those that go from host to host, as the
-    destination has reported them last; None: it has not. ``power_before``: the power state of the
-    guest when the move began.
+    ``migration_type`` is migration (the same flavor), resize, or evacuation: its source is down for
+    good, and the guest is created again at the destination. The resources are the NUMA cells, CPUs,
+    devices and allocations on each host, None if it has none of them; the destination's names are
+    None until a host is chosen. ``dest_ip`` is the address of the destination's hypervisor. The
+    bytes of disks are those that go from host to host, as the destination has reported them last;
+    None: it has not. ``power_before``: the power state of the guest when the move began, or that an
+    evacuated one is to have.
     """
 
     # 1.1: disk_total_bytes, disk_processed_bytes; 1.2: power_before

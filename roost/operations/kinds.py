@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from roost import exception, states
-from roost.objects.migration import CONFIRMED, FAILED, FINISHED, REVERTED
+from roost.objects.migration import CONFIRMED, DONE, FAILED, FINISHED, REVERTED
 from roost.operations.steps import (
     AS_BEFORE,
     BEFORE_THE_MOVE,
@@ -346,6 +346,30 @@ REVERT_RESIZE: Final = Kind(
     ),
     done=Ending(otherwise=BEFORE_THE_MOVE, side=SOURCE, claims=(SOURCE,), migration=REVERTED),
 )
+# Its host is down for good, and has noted there what it is to remove when it is up again.
+EVACUATE: Final = Kind(
+    name="evacuate",
+    action="evacuate",
+    tasks=(states.EVACUATING,),
+    begins=(ACTIVE, STOPPED, ERROR),
+    statuses=dict.fromkeys((ACTIVE, STOPPED, ERROR), "REBUILD"),
+    uses_images=True,
+    since="1.7",
+    steps=(
+        OperationStep(
+            name="revive",
+            at=DESTINATION,
+            task=states.EVACUATING,
+            creates_guest=True,
+            undo=OperationStep(
+                name="withdraw", at=DESTINATION, task=states.EVACUATING, destroys_guest=True
+            ),
+            event="evacuate",
+        ),
+    ),
+    done=Ending(otherwise=BEFORE_THE_MOVE, side=DESTINATION, claims=(DESTINATION,), migration=DONE),
+    failed=Ending(vm_state=UNCHANGED, claims=(SOURCE,), migration=FAILED),
+)
 # The state of a guest whose host is down is unknown: its row follows it later.
 RESTORE: Final = _alone(
     "restore",
@@ -364,6 +388,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         *(STOP, START, REBOOT, HARD_REBOOT, PAUSE, UNPAUSE, SUSPEND, RESUME),
         *(REBUILD, CREATE_IMAGE, CREATE_BACKUP, RESCUE, UNRESCUE, CHANGE_PASSWORD),
         *(TRIGGER_CRASH_DUMP, MIGRATE, RESIZE, CONFIRM_RESIZE, REVERT_RESIZE),
+        EVACUATE,
         *(DELETE, SOFT_DELETE, RESTORE, ATTACH_INTERFACE, DETACH_INTERFACE),
     )
 }

@@ -213,6 +213,36 @@ def test_a_linux_moves_to_a_host_with_the_same_storage_and_back(
     assert left(remains) == []
 
 
+def test_a_linux_whose_host_is_gone_has_its_disks_on_a_host_with_the_same_storage(
+    a_move, linux_image, tmp_path
+):
+    tmp_path.chmod(0o755)
+    move = a_move(linux_image, new=SMALL, folder=tmp_path / "both")
+    move.spawn()
+    says(move.source, move.uuid, linux_guest.READY)
+    move.source.power_off(move.uuid)  # as its host is
+    moves = move.destination.cold_moves()
+    offer = moves.adopt(move.uuid)
+    moves.prepare(move.after)
+    move.arrive(offer)
+    move.arrive(moves.adopt(move.uuid))
+    move.destination.power_on(move.uuid)
+    says(move.destination, move.uuid, "guest: boot 2\n")
+    move.source.destroy(move.uuid)  # its host is up again
+    assert move.destination.describe(move.uuid).power_state == states.RUNNING
+    assert moves.adopt(move.uuid) is None
+    move.destination.cold_moves().discard(move.uuid)
+    move.destination.destroy(move.uuid)
+    assert left(move.destination) == []
+
+
+def test_a_guest_whose_host_is_gone_leaves_nothing_to_a_host_with_other_storage(a_move, image_path):
+    move = a_move(image_path)
+    move.spawn()
+    assert move.destination.cold_moves().adopt(move.uuid) is None
+    move.source.destroy(move.uuid)
+
+
 def test_a_guest_that_does_not_leave_after_all_runs_where_it_was(a_move, image_path):
     move = a_move(image_path)
     move.spawn()

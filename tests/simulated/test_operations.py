@@ -27,7 +27,7 @@ WITHIN = 60.0  # seconds
 # The others are a part of the soak; a resize has the steps of a migration.
 IN_SUITE = (
     kinds.BUILD,
-    *(kinds.MIGRATE, kinds.CONFIRM_RESIZE, kinds.REVERT_RESIZE),
+    *(kinds.MIGRATE, kinds.CONFIRM_RESIZE, kinds.REVERT_RESIZE, kinds.EVACUATE),
     *(kinds.STOP, kinds.REBUILD, kinds.DELETE, kinds.ATTACH_INTERFACE),
 )
 
@@ -212,6 +212,7 @@ def check(case, expected, meanwhile=lambda _case, _user: None, sea=None):
         dead = []
         world.on_death = lambda one: revive(world, one.name)
         user = bring_to(world, case.kind, case.begins)
+        dead += leave(user, case.kind)
         if case.mishap in (GONE, WELL):
             world.on_death = dead.append
         runner = Runner(case.step, case.mishap, functools.partial(meanwhile, case, user))
@@ -223,6 +224,9 @@ def check(case, expected, meanwhile=lambda _case, _user: None, sea=None):
             look = functools.partial(wrong, world, user, expected, dead)
             run_until(world, lambda: not look())
             assert look() == []
+            if case.kind is kinds.EVACUATE and sea is None and states.DELETED not in expected:
+                ((_cell, row),) = Truth(world).named("server0")[0].rows
+                assert (row.host != dead[0].name) == case.is_done
         world.sea.watching = False
         for one in dead:
             world.start(one.name)
@@ -233,6 +237,13 @@ def check(case, expected, meanwhile=lambda _case, _user: None, sea=None):
             assert world.do(lambda: attach_once_more(user)) == 1
             assert list(in_order(world, user)) == []
         assert world.loop.accidents == []
+
+
+def leave(user, kind):
+    """Let the host of a server that is to be evacuated be off for good; return it."""
+    if kind is not kinds.EVACUATE:
+        return []
+    return [user.world.processes[user.world.do(lambda: user.lose_host("server0"))]]
 
 
 def attach_once_more(user):
@@ -256,6 +267,7 @@ def usually(kind, begins):
         return states.DELETED
     with World(0, Calm(), retained_for=case.retained_for) as world:
         user = bring_to(world, kind, begins)
+        leave(user, kind)
         begin(kind, user, begins)
         world.loop.run(world.loop.now + 5)
         ((_cell, row),) = Truth(world).named("server0")[0].rows

@@ -87,6 +87,7 @@ BEGIN = {
     kinds.RESIZE: by({"resize": {"flavorRef": "2"}}),
     kinds.CONFIRM_RESIZE: by({"confirmResize": None}),
     kinds.REVERT_RESIZE: by({"revertResize": None}),
+    kinds.EVACUATE: lambda user: user.evacuate("server0"),
     kinds.SOFT_DELETE: lambda user: user.put_away("server0"),
     kinds.ATTACH_INTERFACE: lambda user: user.attach("server0"),
     kinds.DETACH_INTERFACE: lambda user: user.detach("server0"),
@@ -109,6 +110,15 @@ def operation(kind, user: User):
         user.wait_for("server0", before)
     BEGIN[kind](user)
     user.wait_for("server0", states.ACTIVE)
+
+
+def evacuate_what_comes_back(user: User):
+    boot(user)
+    host = user.lose_host("server0")
+    user.evacuate("server0")
+    user.world.loop.sleep(2)
+    user.wait_for("server0", "active")
+    user.return_host(host)
 
 
 def lock_pause_and_unlock(user: User):
@@ -247,7 +257,11 @@ SCENARIOS = [
 for kind in kinds.KINDS.values():
     if kind.leads_to is None and not (kind.deletes or kind.builds):
         retained_for = LONG if states.SOFT_DELETED in kind.begins else 0
-        act = functools.partial(operation, kind)
+        act = (
+            evacuate_what_comes_back
+            if kind is kinds.EVACUATE
+            else functools.partial(operation, kind)
+        )
         SCENARIOS.append(Scenario(kind.name, act, retained_for=retained_for))
 # The others are a part of the soak.
 IN_SUITE = (
@@ -260,6 +274,7 @@ IN_SUITE = (
     "restore",
     "create_image",
     "attach_interface",
+    "evacuate",
 )
 # The scenario that goes through a flow.
 BY_FLOW = {

@@ -126,6 +126,7 @@ class Story:
         self.wrong: list[str] = []
         self.began = world.loop.now
         self.moves_much = chance.random() < 0.4
+        self.off: set[str] = set()  # hosts that are off, and stay so for a while
         self._busy = 0
 
     def run(self) -> tuple[list[str], float]:
@@ -138,6 +139,8 @@ class Story:
             self._someday(lambda away=away, name=name: self._cut_off(away, name), 0, 35)
         for _ in range(self.random.choice((0, 0, 1, 2))):
             self._someday(self._kill_one, 1, STORM_SECONDS)
+        if self.random.random() < 0.3:
+            self._someday(self._lose_a_host, 4, STORM_SECONDS)
         world.loop.run(self.began + STORM_SECONDS)
         self._calm()
         return self._until_order()
@@ -270,7 +273,41 @@ class Story:
             self.sea.totals["kills"] += 1
             self.random.choice(alive).crash()
 
+    def _lose_a_host(self) -> None:
+        """Let a host be off for a while, and its servers be evacuated; then it is back."""
+        host = self.random.choice(self.world.plan.all_hosts)
+        self.off.add(host)
+        self.sea.totals["hosts lost"] += 1
+        if not self.world.processes[host].dead:
+            self.world.processes[host].crash()
+        self._force_down(host, is_down=True)
+        for seen in Truth(self.world).all_seen():
+            if any(row.host == host for _cell, row in seen.rows):
+                self._evacuate(seen.uuid)
+        self.world.loop.sleep(self.random.uniform(1, 20))
+        self.off.discard(host)
+        self.world.start(host)
+        self._force_down(host, is_down=False)
+
+    def _evacuate(self, uuid: str) -> None:
+        for _ in range(4):
+            path = f"/servers/{uuid}/action"
+            status, answer = self.world.ask("POST", path, {"evacuate": {}}, token=ADMIN)
+            self.sea.totals[f"evacuate {status}"] += 1
+            if status not in (200, 400, 404, 409, 0, 503, 504):
+                self.wrong.append(f"evacuate of {uuid} was answered {status}: {answer}")
+            if status in (200, 400, 404):
+                return
+            self.world.loop.sleep(4)  # something is under way
+
+    def _force_down(self, host: str, *, is_down: bool) -> None:
+        body = {"host": host, "binary": "nova-compute", "forced_down": is_down}
+        while self.world.ask("PUT", "/os-services/force-down", body, token=ADMIN)[0] != 200:
+            self.world.loop.sleep(1)
+
     def _restart_later(self, process: Process) -> None:
+        if process.name in self.off:
+            return
         delay = self.random.choice((0.5, 2.0, 5.0, 12.0, 40.0)) if self.sea.raging else 0.5
         self.world.loop.after(delay, lambda: self.world.start(process.name))
 

@@ -199,6 +199,38 @@ class User:
     def rebuild(self, name: str) -> None:
         self.act(name, {"rebuild": {"imageRef": self.world.ground.image}})
 
+    def lose_host(self, name: str) -> str:
+        """Let the host of a server be off for good, and an administrator say so; return it."""
+        ((_cell, row),) = self._rows(name)
+        world, host = self.world, str(row.host)
+        on_death, world.on_death = world.on_death, lambda _process: None
+        world.processes[host].crash()
+        world.on_death = on_death
+        self.force_down(host)
+        return host
+
+    def return_host(self, host: str) -> None:
+        self.world.start(host)
+        self.force_down(host, is_down=False)
+
+    def force_down(self, host: str, *, is_down: bool = True) -> None:
+        body = {"host": host, "binary": "nova-compute", "forced_down": is_down}
+        for _ in range(60):
+            if self.world.ask("PUT", "/os-services/force-down", body, token=ADMIN)[0] == 200:
+                return
+            self.world.loop.sleep(1)
+        raise AssertionError(f"nobody says that {host} is down: {is_down}")
+
+    def evacuate(self, name: str) -> None:
+        """Have a server created on another host, unless it is there already."""
+        for _ in range(100):
+            path = f"/servers/{self.uuid(name)}/action"
+            status, answer = self.world.ask("POST", path, {"evacuate": {}}, token=ADMIN)
+            assert status in (200, 400, 409, 0, 503, 504), (status, answer)
+            if status in (200, 400, 409):  # 400: its host is up, by now
+                return
+            self.world.loop.sleep(1)
+
     def wait_for(self, name: str, vm_state: str) -> None:
         for _ in range(400):
             rows = [row for seen in Truth(self.world).named(name) for _cell, row in seen.rows]

@@ -103,6 +103,9 @@ class Truth:
     def of(self, uuid: str) -> Seen:
         return self._seen.setdefault(uuid, Seen(uuid))
 
+    def all_seen(self) -> list[Seen]:
+        return [*self._seen.values()]
+
     def named(self, name: str) -> list[Seen]:
         return [self.of(uuid) for uuid, known in sorted(self.names.items()) if known == name]
 

@@ -30,6 +30,7 @@ from roost.api.request import Answer, Call
 from roost.api.servers import (
     consoles,
     delete,
+    evacuate,
     locks,
     migrate,
     operations,
@@ -346,6 +347,7 @@ _TABLES: Final = (
     _ACTIONS,
     rebuild.ACTIONS,
     migrate.ACTIONS,
+    evacuate.ACTIONS,
     resize.ACTIONS,
     servers_images.ACTIONS,
     locks.ACTIONS,
@@ -358,7 +360,7 @@ ACTIONS: Final = {row.name: row for table in _TABLES for row in table}
 BODY: Final = body_of(ACTIONS.values())
 # Actions of Nova that are not supported here -> the microversion that added them.
 LACKING: Final = {
-    **dict.fromkeys(("os-migrateLive", "evacuate"), 1),
+    "os-migrateLive": 1,
     **dict.fromkeys(("shelve", "shelveOffload", "unshelve"), 1),
 }
 

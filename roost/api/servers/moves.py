@@ -34,10 +34,10 @@ from roost.objects import (
     Selection,
 )
 from roost.objects.migration import MIGRATING
-from roost.operations.kinds import RESIZE
+from roost.operations.kinds import EVACUATE, RESIZE
 from roost.operations.steps import Kind
 
-_TYPES: Final[Mapping[bool, str]] = {True: "resize", False: "migration"}
+_TYPES: Final[Mapping[Kind, str]] = {RESIZE: "resize", EVACUATE: "evacuation"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,8 +47,10 @@ class ServerMove:
     :param migration_uuid: of its migration, to come
     :param flavor: of the server at the destination
     :param host: that the request names as the destination
+    :param forced: whether that takes it without the filters that may be left out
     :param same_host: whether the host of the server may be the destination, too
     :param changes: other columns of the instance to change
+    :param power: that the guest is to have; None: the same as now
     :param begin_until: when it is too late to write the migration, by ``time.monotonic``
     """
 
@@ -59,9 +61,11 @@ class ServerMove:
     migration_uuid: str
     flavor: Flavor
     host: str | None = None
+    forced: bool = False
     same_host: bool = False
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     begin_until: float = float("inf")
+    power: int | None = None
 
     @property
     def _instance(self) -> Instance:
@@ -107,9 +111,10 @@ class ServerMove:
             raise exception.Invalid(" ".join(filter(None, reasons))) from error
         return spec, chosen
 
-    def start(self, spec: RequestSpec, chosen: Selection) -> None:
+    def start(self, spec: RequestSpec, chosen: Selection, **parameters: str) -> None:
         """Write the operation, and cast to its first host.
 
+        :param parameters: of the message, which are not in the row
         :raises roost.exception.Conflict: when the server's state does not allow the action
         :raises roost.exception.Unavailable: when it is too late
         """
@@ -134,7 +139,7 @@ class ServerMove:
         except exception.RoostError:
             self._release(chosen, spec)
             raise
-        operations.send(self.call, self.server_ref, operation)
+        operations.send(self.call, self.server_ref, operation, **parameters)
 
     def _spec(self) -> RequestSpec:
         """Return the request of the server as it is now, for another host of its cell."""
@@ -148,7 +153,7 @@ class ServerMove:
         spec.locality = self.dependencies.networking.locality(_interfaces(instance))
         spec.requested_cell = self._cell.uuid
         spec.requested_host = self.host if self._stays_because is None else instance.host
-        spec.requested_node, spec.forced = None, False
+        spec.requested_node, spec.forced = None, self.forced
         spec.ignore_hosts = [] if self.same_host else [str(instance.host)]
         spec.retry = None
         return spec
@@ -158,7 +163,7 @@ class ServerMove:
         return Migration.of(
             uuid=self.migration_uuid,
             instance_uuid=instance.uuid,
-            migration_type=_TYPES[self.kind is RESIZE],
+            migration_type=_TYPES.get(self.kind, "migration"),
             status=MIGRATING,
             source_host=instance.host,
             source_node=instance.node or instance.host,
@@ -171,7 +176,7 @@ class ServerMove:
             dest_resources=InstanceResources.of_holder(chosen, instance_uuid=instance.uuid),
             old_flavor=instance.flavor,
             new_flavor=self.flavor,
-            power_before=instance.power_state,
+            power_before=instance.power_state if self.power is None else self.power,
             request_id=context.request_id,
             user_id=str(context.user_id),
             project_id=instance.project_id,

@@ -180,7 +180,9 @@ def _check_hosts(
         why = None
         if is_down:
             why = _why_needed(kind, its, migration)
-        elif _numbers(its.version or "1.0") < _numbers(kind.since):
+        elif _does_a_step(kind, its, migration) and _numbers(its.version or "1.0") < _numbers(
+            kind.since
+        ):
             why = "is too old for it: its roost-compute must be upgraded first"
         if why is not None:
             which = "its host" if its.host == instance.host else f"the host {its.host}"
@@ -193,12 +195,22 @@ def _why_needed(kind: Kind, its: Service, migration: Migration | None) -> str | 
     why = f"is down since {its.last_seen_up:%Y-%m-%dT%H:%M:%SZ}"
     if migration is None:
         return why
-    sides = [side for side in (SOURCE, DESTINATION) if migration.host_at(side) == its.host]
+    sides = _sides_of(its, migration)
     if not any(kind.needs(side, fenced=its.forced_down) for side in sides):
         return None
     if any(kind.needs(side, fenced=True) for side in sides):
         return why
     return f"{why}; if it is off for good, an administrator forces it down first"
+
+
+def _sides_of(its: Service, migration: Migration) -> list[str]:
+    return [side for side in (SOURCE, DESTINATION) if migration.host_at(side) == its.host]
+
+
+def _does_a_step(kind: Kind, its: Service, migration: Migration | None) -> bool:
+    if migration is None:
+        return True
+    return any(step.at in _sides_of(its, migration) for step in kind.steps)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

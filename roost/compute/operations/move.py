@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from roost import exception, states
-from roost.compute.operations.operation import HostOperation, step
+from roost.compute.operations.operation import HostOperation, give_password, step
 from roost.compute.virt.cold_migration import ColdMoves, MovesGuests, NoteCopied
 from roost.compute.virt.driver import GuestResources
 from roost.objects import Instance, NetworkInfo
@@ -104,6 +104,50 @@ def arrive(operation: HostOperation) -> None:
         host.patience.retry(f"{operation}: disks", create, stopping=host.stopping)
     if _ran(operation):
         host.virt.power_on(operation.uuid)
+
+
+@step
+def revive(operation: HostOperation) -> None:
+    """Create a guest again whose host is down for good: around its disks, if this host has them.
+
+    Else from its image: what was on its disks is lost.
+    """
+    host, instance = operation.host, _instance_at(operation, DESTINATION)
+    moves = _moves(operation)
+    host.tracker.claim(instance, arriving=True)
+    info = _bind(operation, instance)
+    offer = moves.adopt(operation.uuid)
+    if offer is None:
+        lost = f"Its disks were on {operation.migration.source_host} alone: they are lost."
+        LOG.warning("%s: %s", operation, lost)
+        operation.timeline.say(lost)
+        _spawn(operation, instance, info)
+        if not _ran(operation):
+            host.virt.power_off(operation.uuid)
+        return
+    with contextlib.suppress(exception.Conflict):  # it has arrived before
+        moves.prepare(instance)
+    operation.row.handover = offer
+    with host.drives.made(instance, info) as drive:
+        _create(operation, instance, info, drive, _reports(operation))
+    if _ran(operation):
+        host.virt.power_on(operation.uuid)
+
+
+def _spawn(operation: HostOperation, instance: Instance, info: NetworkInfo) -> None:
+    host, image = operation.host, instance.image
+    if operation.password is not None:
+        give_password(operation, instance)
+    with host.drives.made(instance, info) as drive:
+        host.virt.spawn(
+            operation.context,
+            instance,
+            image_path=None if image is None else operation.fetch_image(image),
+            network_info=info,
+            resources=GuestResources.of(instance),
+            config_drive=drive,
+            kernel=None if image is None else operation.fetch_kernel(image),
+        )
 
 
 def _ran(operation: HostOperation) -> bool:
@@ -204,5 +248,5 @@ def _bind(operation: HostOperation, instance: Instance) -> NetworkInfo:
 
 
 STEPS: Final[Mapping[str, Callable[[HostOperation], None]]] = {
-    do.__name__: do for do in (prepare, discard, send, stay, arrive, withdraw, leave)
+    do.__name__: do for do in (prepare, discard, send, stay, arrive, withdraw, leave, revive)
 }

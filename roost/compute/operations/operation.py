@@ -18,6 +18,7 @@ from roost.compute.leases import Lease, LostLease
 from roost.compute.virt.driver import Kernel, WatchesSteps
 from roost.context import RequestContext
 from roost.objects import ImageMeta, Instance, Migration, NetworkInfo, Operation, OperationParams
+from roost.objects.instance import GuestConfig
 from roost.operations.steps import Kind, OperationStep
 
 LOG = logging.getLogger(__name__)
@@ -112,13 +113,17 @@ class HostOperation:
             raise exception.Internal(f"{self}: its row names no image")
         return found
 
-    def fetch_image(self) -> pathlib.Path:
-        """Return the path of the operation's image on this host, fetching it if necessary."""
-        return self.host.images.ensure(self.context, self.image, **self._how())
+    def fetch_image(self, image: ImageMeta | None = None) -> pathlib.Path:
+        """Return the path of an image on this host, fetching it if necessary.
 
-    def fetch_kernel(self) -> Kernel | None:
-        """Return the kernel that the image names, fetched in the same way; None: it names none."""
-        return image_cache.fetch(self.host.images, self.context, self.image, **self._how())
+        :param image: None: the operation's
+        """
+        return self.host.images.ensure(self.context, image or self.image, **self._how())
+
+    def fetch_kernel(self, image: ImageMeta | None = None) -> Kernel | None:
+        """Return the kernel that an image names, fetched in the same way; None: it names none."""
+        asked = image or self.image
+        return image_cache.fetch(self.host.images, self.context, asked, **self._how())
 
     def _how(self) -> dict[str, Any]:
         trusted = list(self.instance.trusted_certs)
@@ -158,6 +163,13 @@ class HostOperation:
     def __str__(self) -> str:
         step = f" ({self.row.step})" if self.row.step != self.kind.name else ""
         return f"[instance: {self.uuid}] {self.kind}{step}"
+
+
+def give_password(operation: HostOperation, instance: Instance) -> None:
+    """Put the password of the message, if it has one, into what a new guest gets."""
+    given = instance.provisions or GuestConfig.of()
+    given.admin_password = operation.password
+    instance.provisions = given
 
 
 Do = Callable[[HostOperation], None]

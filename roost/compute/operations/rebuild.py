@@ -14,11 +14,10 @@ import logging
 from typing import Final
 
 from roost import exception, states
-from roost.compute.operations.operation import HostOperation, Spared, step
+from roost.compute.operations.operation import HostOperation, Spared, give_password, step
 from roost.compute.virt.driver import ChecksGuests, GuestResources
 from roost.flow import Flow, Step
 from roost.objects import NetworkInfo
-from roost.objects.instance import GuestConfig
 from roost.operations import kinds
 
 LOG = logging.getLogger(__name__)
@@ -75,7 +74,7 @@ def spawn(operation: HostOperation) -> None:
     now = datetime.datetime.now(datetime.UTC)
     operation.go_on(states.REBUILD_SPAWNING, launched_at=now.isoformat())
     operation.instance.image = operation.image
-    _give_password(operation)
+    give_password(operation, operation.instance)
     known = operation.instance.network_info or NetworkInfo.of(vifs=[])
     info = operation.host.plug(operation.instance, known)
     with operation.host.drives.made(operation.instance, info) as drive:
@@ -90,13 +89,6 @@ def spawn(operation: HostOperation) -> None:
         )
     if operation.instance.vm_state == states.STOPPED:
         operation.host.virt.power_off(operation.uuid)
-
-
-def _give_password(operation: HostOperation) -> None:
-    """Put the new password into the config drive, if the message has it."""
-    given = operation.instance.provisions or GuestConfig.of()
-    given.admin_password = operation.password
-    operation.instance.provisions = given
 
 
 def destroy(operation: HostOperation) -> None:

@@ -54,6 +54,12 @@ class ColdMoves(Protocol):
         :raises roost.exception.NotFound: when there is no such guest
         """
 
+    def adopt(self, uuid: str) -> str | None:
+        """Return an offer of the disks of a guest whose host is down for good.
+
+        It is for :meth:`arrive`; None: they are not on storage that this host shares with it.
+        """
+
     def keep(self, uuid: str) -> None:
         """Offer the disks of a guest no more."""
 

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from roost.db.api import cells
 from tests.api_harness import ALICE, IMAGE, PRIVATE
-from tests.builders import PUBLIC_KEY, a_uuid
+from tests.builders import CELL1, PUBLIC_KEY, a_uuid
 from tests.microversion_boundary import (
     TAGGED_DISK,
     active,
@@ -13,6 +14,7 @@ from tests.microversion_boundary import (
     asking,
     change,
     create,
+    evacuating,
     fields,
     listed,
     show,
@@ -129,6 +131,14 @@ def test_2_13_server_groups_tell_whose_they_are(client):
     )
 
 
+def test_2_14_whether_storage_is_shared_is_found_out_and_no_password_is_told(shared):
+    assert statuses(14, evacuating(shared, onSharedStorage=False)) == (200, 400)
+    assert statuses(14, evacuating(shared)) == (400, 200)
+    before = evacuating(shared, onSharedStorage=False, adminPass="secret")("2.13")
+    assert before.json == {"adminPass": "secret"}
+    assert evacuating(shared, adminPass="secret")("2.14").text == ""
+
+
 @pytest.mark.parametrize("policy", ["soft-affinity", "soft-anti-affinity"])
 def test_2_15_server_groups_may_be_soft(client, policy):
     body = {"server_group": {"name": "soft", "policies": [policy]}}
@@ -218,6 +228,16 @@ def test_2_28_cpu_info_is_an_object(client):
     )
     assert isinstance(after, dict)
     assert json.loads(before) == after
+
+
+def test_2_29_the_host_of_an_evacuation_may_be_forced(shared):
+    with shared.api_db.begin() as session:
+        cells.map_host(session, "new-host", CELL1)
+    assert statuses(29, evacuating(shared, host="new-host", force=True)) == (400, 200)
+    assert shared.scheduler.asked[-1].forced
+    assert evacuating(shared, host="new-host")("2.29").status_code == 200
+    assert not shared.scheduler.asked[-1].forced
+    assert evacuating(shared, force=True)("2.29").status_code == 400
 
 
 def test_2_31_tokens_of_all_consoles_can_be_shown(shared):

@@ -23,6 +23,7 @@ from tests.microversion_boundary import (
     build_request,
     change,
     create,
+    evacuating,
     failed_actions,
     fields,
     listed,
@@ -305,6 +306,12 @@ def test_2_67_devices_of_a_new_server_may_name_a_type_of_volume(shared):
     assert "volume_type is 'fast', but this cloud has no volumes" in after.text
     untyped = {**TAGGED_DISK, "volume_type": None}
     assert statuses(67, create(shared, block_device_mapping_v2=[untyped])) == (400, 202)
+
+
+def test_2_68_nobody_forces_the_host_of_an_evacuation_any_more(shared):
+    with shared.api_db.begin() as session:
+        cells.map_host(session, "new-host", CELL1)
+    assert statuses(68, evacuating(shared, host="new-host", force=True)) == (200, 400)
 
 
 @pytest.mark.parametrize("path", ["/v2.1/servers", "/v2.1/servers/detail"])

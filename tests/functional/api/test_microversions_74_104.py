@@ -2,11 +2,13 @@
 
 import pytest
 
+from roost import states
 from roost.api import microversions
 from roost.db.api import build_requests
+from roost.db.cell import migrations
 from roost.objects import NetworkInfo
 from tests.api_harness import ADMIN, ALICE
-from tests.builders import PUBLIC_KEY, a_uuid, a_vif, an_image
+from tests.builders import CELL1, PUBLIC_KEY, a_uuid, a_vif, an_image
 from tests.microversion_boundary import (
     active,
     around,
@@ -14,6 +16,7 @@ from tests.microversion_boundary import (
     build_request,
     change,
     create,
+    evacuating,
     failed_actions,
     fields,
     listed,
@@ -204,6 +207,16 @@ def _pinned(shared):
     with shared.api_db.begin() as session:
         assert build_requests.pin(session, server.uuid, request, "nova")
     return server
+
+
+def test_2_95_an_evacuated_server_is_stopped(shared):
+    def power(version):
+        assert evacuating(shared)(version).status_code == 200
+        operation = shared.buses["fake://cell1/"].sent[-1][-1]["operation"]
+        with shared.databases[CELL1].read() as session:
+            return migrations.unfinished(session, operation.instance_uuid).power_before
+
+    assert around(95, power) == (states.RUNNING, states.SHUTDOWN)
 
 
 def test_2_96_servers_tell_the_zone_that_they_are_pinned_to(shared):

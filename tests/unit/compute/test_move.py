@@ -6,7 +6,7 @@ import pytest
 
 from roost import exception, states
 from roost.objects import BlockDevice, GuestConfig
-from roost.operations.kinds import CONFIRM_RESIZE, MIGRATE, REVERT_RESIZE
+from roost.operations.kinds import CONFIRM_RESIZE, EVACUATE, MIGRATE, REVERT_RESIZE
 from tests.builders import a_migration
 
 MIB = 1024**2
@@ -52,6 +52,24 @@ def test_a_guest_is_stopped_only_if_it_can_move(rig, server, send, tmp_path):
     assert send(room) == f"There is no room for the guest {server.uuid} any more."
     room.touch()
     assert send(room) == "power: it was stopped"
+
+
+@pytest.mark.parametrize("power", [states.RUNNING, states.SHUTDOWN])
+def test_a_guest_whose_host_is_gone_is_created_from_its_image_which_its_history_says(
+    rig, do_step, power
+):
+    server = rig.instance(networks=[])
+    migration = a_migration(
+        instance_uuid=server.uuid, source_host="h2", dest_host="h1", power_before=power
+    )
+    for _ in range(2):  # its report may be lost
+        ended = do_step(server, "revive", kind=EVACUATE, migration=migration)
+        assert (ended["reason"], ended["power_state"]) == (None, power)
+    (event,) = ended["events"]
+    assert (event.event, event.details) == (
+        *("compute.revive", "Its disks were on h2 alone: they are lost."),
+    )
+    assert rig.virt.list_guests() == [server.uuid]
 
 
 @pytest.fixture

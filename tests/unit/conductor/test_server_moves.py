@@ -21,13 +21,18 @@ from roost.db.cell import (
 from roost.db.types import utcnow
 from roost.objects import InstanceResources, OperationParams
 from roost.operations import kinds
-from roost.operations.kinds import CONFIRM_RESIZE, MIGRATE, REVERT_RESIZE
+from roost.operations.kinds import CONFIRM_RESIZE, EVACUATE, MIGRATE, REVERT_RESIZE
 from roost.rpc.scheduler import RESERVATION_LIFETIME
 from tests.builders import a_migration, a_numa_topology, a_spec, an_instance
 from tests.operation_rows import a_report
 from tests.unit.db.test_cell import an_action
 
-STATUS = {MIGRATE: "migrating", CONFIRM_RESIZE: "confirming", REVERT_RESIZE: "reverting"}
+STATUS = {
+    MIGRATE: "migrating",
+    EVACUATE: "migrating",
+    CONFIRM_RESIZE: "confirming",
+    REVERT_RESIZE: "reverting",
+}
 
 
 @pytest.fixture
@@ -36,7 +41,7 @@ def begin(cell):
     cell.scheduler.room = {"h1": 10, "h2": 10}
 
     def begin(kind=MIGRATE, *, vm_state=states.ACTIVE, **values):
-        there = kind is not MIGRATE
+        there = kind in (CONFIRM_RESIZE, REVERT_RESIZE)
         instance = an_instance(
             host="h2" if there else "h1",
             node="h2" if there else "h1",
@@ -160,7 +165,11 @@ def test_a_host_says_how_much_is_copied_as_long_as_its_step_is_under_way(cell, b
 
 @pytest.mark.parametrize(
     ("kind", "on", "leaves", "ended"),
-    [(CONFIRM_RESIZE, "h2", "h1", "confirmed"), (REVERT_RESIZE, "h1", "h2", "reverted")],
+    [
+        (CONFIRM_RESIZE, "h2", "h1", "confirmed"),
+        (REVERT_RESIZE, "h1", "h2", "reverted"),
+        (EVACUATE, "h2", "h1", "done"),
+    ],
 )
 def test_its_end_leaves_one_host_and_one_claim(cell, begin, report, kind, on, leaves, ended):
     uuid = begin(kind)
@@ -169,6 +178,8 @@ def test_its_end_leaves_one_host_and_one_claim(cell, begin, report, kind, on, le
     found = row(cell, uuid)
     assert (found.vm_state, found.task_state, found.host) == (states.ACTIVE, None, on)
     assert (status(cell, uuid), cell.scheduler.released) == (ended, [(uuid, leaves)])
+    with cell.database.read() as session:  # an evacuation ends without the host that it leaves
+        assert left_behind.on_host(session, leaves) == ({uuid} if kind is EVACUATE else set())
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,9 @@ class FakeColdMoves:
         self._guests.strike("migrate")
         return json.dumps({"file": str(self._guests.file(uuid))})
 
+    def adopt(self, uuid: str) -> str | None:
+        return None  # nothing of a guest is left of its host
+
     def keep(self, uuid: str) -> None:
         """Do nothing: other hosts find the guest's file as long as it is there."""
 

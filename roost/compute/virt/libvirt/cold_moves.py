@@ -21,7 +21,7 @@ from typing import Any, Final
 from roost import exception
 from roost.compute.virt.cold_migration import FindImage, NoteCopied
 from roost.compute.virt.driver import GuestResources
-from roost.compute.virt.libvirt import guests, images, new_disks
+from roost.compute.virt.libvirt import elements, guests, images, new_disks
 from roost.compute.virt.libvirt.base_images import base_of
 from roost.compute.virt.libvirt.disk_exports import CopySettings, Export, Offers, RemoteFile
 from roost.compute.virt.libvirt.domain import Domain
@@ -124,6 +124,13 @@ class LibvirtColdMoves:
                 "command_line": command_line,
             }
         )
+
+    def adopt(self, uuid: str) -> str | None:
+        plan = self.residents.folders.of(uuid).other_plan
+        if plan is None:
+            return None
+        command_line = elements.parse(plan.read_text()).findtext("os/cmdline")
+        return json.dumps({"shared": True, "disks": [], "files": [], "command_line": command_line})
 
     def keep(self, uuid: str) -> None:
         self.offers.close(uuid)

@@ -48,7 +48,12 @@ class GuestFolder:
     @property
     def is_shared(self) -> bool:
         """Whether another host has a plan of the same guest."""
-        return any(plan != self.plan for plan in self.path.glob(_ANY_PLAN))
+        return self.other_plan is not None
+
+    @property
+    def other_plan(self) -> pathlib.Path | None:
+        """The plan that another host has of the same guest."""
+        return next((plan for plan in self.path.glob(_ANY_PLAN) if plan != self.plan), None)
 
     @property
     def root(self) -> pathlib.Path:

@@ -18,7 +18,14 @@ from roost import exception, states
 from roost.conductor.cell.operations.claims import MoveClaims
 from roost.conductor.cell.operations.reports import StepReport
 from roost.context import RequestContext
-from roost.db.cell import guest_config, instances, migrations, operations, services
+from roost.db.cell import (
+    guest_config,
+    instances,
+    left_behind,
+    migrations,
+    operations,
+    services,
+)
 from roost.db.engine import Database, Session, retried
 from roost.objects import (
     GivenLease,
@@ -30,7 +37,15 @@ from roost.objects import (
     RequestSpec,
     Selection,
 )
-from roost.objects.migration import CONFIRMED, CONFIRMING, FAILED, FINISHED, MIGRATING, REVERTING
+from roost.objects.migration import (
+    CONFIRMED,
+    CONFIRMING,
+    DONE,
+    FAILED,
+    FINISHED,
+    MIGRATING,
+    REVERTING,
+)
 from roost.operations import advance, kinds
 from roost.operations.steps import DESTINATION, SOURCE, Ending, OperationStep
 
@@ -137,9 +152,9 @@ class ServerMoves:
 
         Before the end is written: while the operation is under way, this is repeated.
         """
-        if ending.claims == (SOURCE, DESTINATION):
+        if DESTINATION in ending.claims:
             self.claims.confirm(context, moving.migration, moving.spec)
-        elif ending.claims:
+        if len(ending.claims) == 1:
             self.claims.release(context, moving.migration, *ending.claims)
 
     def begin_again(
@@ -188,6 +203,8 @@ class ServerMoves:
         """Write the status of the migration; return why it failed, if it did."""
         migration, status = moving.migration, ending.migration
         migrations.update(session, migration.uuid, {"status": status}, expected=_UNDER_WAY)
+        if status == DONE:
+            left_behind.note(session, migration.instance_uuid, migration.source_host)
         if status == CONFIRMED and migration.migration_type == "resize":
             _keep_devices(session, migration)
         return moving.reason if status == FAILED else None

@@ -280,9 +280,7 @@ def test_an_interface_is_attached_once_and_detached_once(neutron, driver, server
         assert one.id not in rows(server)
 
 
-def test_a_server_moves_with_the_interfaces_that_it_has_by_then(
-    neutron, driver, conductor, server
-):
+def test_a_server_moves_with_the_interfaces_that_it_has_by_then(neutron, driver, conductor, server):
     attached = attach(driver, server, a_uuid(), network_id=neutron.a_network().id)
     first = next(uuid for uuid in rows(server) if uuid != attached.id)
     driver.detach(a_context(), server, first)

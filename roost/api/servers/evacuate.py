@@ -1,0 +1,107 @@
+"""Evacuation of a server from a host that is down for good.
+
+Only from one that an administrator has forced down: no guest runs there, so that the server never
+runs twice. On storage that its new host shares it keeps its disks; else it is created from its
+image, and what was on its disks is lost. When the old host is up again it removes what it has.
+"""
+
+import uuid
+from typing import Any, Final
+
+from roost import exception, states
+from roost.api.dependencies import Dependencies
+from roost.api.locator import ServerRef
+from roost.api.policy import ADMIN, Rule
+from roost.api.request import Answer, Call, truth
+from roost.api.servers import operations
+from roost.api.servers.guest_config import password
+from roost.api.servers.moves import ServerMove
+from roost.api.servers.policies import SHOW_PLACEMENT_COUNTS
+from roost.api.servers.requested_host import check_host
+from roost.api.servers.server_action import action
+from roost.api.validation import BOOLEAN, TEXT, Schema, of
+from roost.operations.kinds import EVACUATE
+
+_FOUND_SINCE: Final = 14  # since 2.14 whether storage is shared is found out, not said
+_FORCED: Final = range(29, 68)  # with ``force``: the host takes it without most filters
+_STOPPED_SINCE: Final = 95  # since 2.95 an evacuated server is stopped
+
+
+class ServerEvacuation:
+    """The action ``evacuate``."""
+
+    def __init__(self, dependencies: Dependencies) -> None:
+        self._dependencies = dependencies
+
+    def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
+        """Begin the evacuation.
+
+        :raises roost.exception.Invalid: when its host is not forced down, no other host can take
+            the server, or the request names its own host or none of its cell
+        :raises roost.exception.Conflict: when the server's state does not allow the action
+        """
+        asked = call.body["evacuate"]
+        host, instance = asked.get("host"), server_ref.instance
+        forced = truth(str(asked.get("force", "")), name="force")
+        if forced and host is None:
+            raise exception.Invalid("Can't force to a non-provided destination")
+        operations.check(server_ref, EVACUATE)
+        self._check_is_down(server_ref)
+        if host is not None and host == instance.host:
+            raise exception.Invalid("The target host can't be the same one.")
+        if host is not None:
+            check_host(self._dependencies, host, cell=server_ref.cell)
+        stays_down = call.version >= _STOPPED_SINCE or instance.vm_state == states.STOPPED
+        move = ServerMove(
+            dependencies=self._dependencies,
+            call=call,
+            server_ref=server_ref,
+            kind=EVACUATE,
+            migration_uuid=str(uuid.uuid4()),
+            flavor=instance.flavor,
+            host=host,
+            forced=forced,
+            power=states.SHUTDOWN if stays_down else states.RUNNING,
+        )
+        move.check()
+        secret = asked.get("adminPass") or password()
+        move.start(*move.choose(), password=secret)
+        shows = call.version < _FOUND_SINCE and self._dependencies.options.instance_password
+        return Answer({"adminPass": secret} if shows else None, status=200)
+
+    def _check_is_down(self, server_ref: ServerRef) -> None:
+        cell, host = server_ref.cell, str(server_ref.instance.host)
+        assert cell is not None, "operations.check refuses it"
+        group = self._dependencies.service_group
+        for service, is_down in operations.find_computes(group, cell, [host]):
+            if service.forced_down:
+                return
+            since = f"{service.last_seen_up:%Y-%m-%dT%H:%M:%SZ}"
+            if is_down:
+                raise exception.Invalid(
+                    f"Compute service of {host} is down since {since}, but may still run the"
+                    " server: make sure that it does not, and force the service down first."
+                )
+            raise exception.Invalid(
+                f"Compute service of {host} is still in use: it was up at {since}."
+            )
+
+
+_HOST: Final = {"type": "string", "minLength": 1, "maxLength": 255}
+_PLAIN: Final[dict[str, Any]] = {"host": _HOST, "adminPass": TEXT}
+ACTIONS: Final = (
+    action(
+        "evacuate",
+        ServerEvacuation,
+        Rule("os_compute_api:os-evacuate", ADMIN, "Evacuate a server from a host that is down."),
+        Schema(
+            {
+                1: of({**_PLAIN, "onSharedStorage": BOOLEAN}, required=["onSharedStorage"]),
+                _FOUND_SINCE: of(_PLAIN),
+                _FORCED.start: of({**_PLAIN, "force": BOOLEAN}),
+                _FORCED.stop: of(_PLAIN),
+            }
+        ),
+        checks=(SHOW_PLACEMENT_COUNTS,),
+    ),
+)
