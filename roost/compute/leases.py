@@ -126,6 +126,10 @@ class Lease:
         self.until = self.keeper.end_of(operation)
         self._is_given = self.until is not None
 
+    def ask(self) -> None:
+        """Have the work ask before it begins, as if no message had given the lease."""
+        self._is_given = False
+
     @property
     def is_given(self) -> bool:
         """Whether a message has given the lease, and it is not over."""
@@ -175,6 +179,7 @@ class LeaseKeeper:
         self.cell_notifies = False
         self._started: datetime.datetime | None = None
         self._taken: dict[Hashable, float] = {}  # operations with given leases -> when these end
+        self._deleted: dict[str, float] = {}  # instances -> until when none is given
 
     @property
     def usable_seconds(self) -> float:
@@ -225,6 +230,8 @@ class LeaseKeeper:
         if self._started is None or given.since <= self._started:
             return None
         (then, since), now = self._time, self.clock()
+        if self._deleted.get(operation.instance_uuid, 0.0) > now:
+            return None
         left: float = (given.until - then).total_seconds()
         until = since + left - self._seconds * MARGIN
         if (then - given.since).total_seconds() + now - since > RESERVATION_LIFETIME / 2:
@@ -235,6 +242,16 @@ class LeaseKeeper:
                 return None
             self._taken[key] = until + self._seconds * MARGIN
         return until
+
+    def doubt(self, instance_uuid: str) -> None:
+        """Have all messages about an instance ask that has to be deleted: they may be late."""
+        now = self.clock()
+        with self._guard:
+            self._deleted = {uuid: end for uuid, end in self._deleted.items() if end > now}
+            self._deleted[instance_uuid] = now + RESERVATION_LIFETIME
+            for lease in self._leases:
+                if lease.instance_uuid == instance_uuid:
+                    lease.ask()
 
     def renew(self) -> None:
         """Renew all leases, and stop work that is no longer this host's.

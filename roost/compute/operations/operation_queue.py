@@ -119,6 +119,8 @@ class OperationQueue:
             return
         uuid = operation.instance_uuid
         lease = Lease(self._host.leases, uuid, operation.uuid)
+        if kind.deletes:  # it goes ahead of what is queued, and late messages may follow
+            self._host.leases.doubt(uuid)
         lease.take(operation)
         wanted = HostOperation(
             host=self._host,

@@ -8,9 +8,10 @@ from roost import states
 from roost.compute.operations.build import Build, build_flow, carry_out
 from roost.objects import GivenLease
 from roost.operations.advance import Outcome
-from roost.operations.kinds import STOP
+from roost.operations.kinds import DELETE, STOP
 from tests.builders import NOW, a_context
 from tests.operation_rows import a_build
+from tests.unit.compute.conftest import run
 
 SKEW = datetime.timedelta(hours=3)  # clocks of hosts may be wrong by any time
 LENGTH = 30.0
@@ -111,6 +112,19 @@ def test_a_host_asks_about_messages_from_before_its_start(rig, cell):
     rig.leases.start()
     carry(rig, before)
     assert has_asked(rig)
+
+
+def test_a_host_asks_about_what_it_has_to_delete_whatever_came_first(rig, cell):
+    instance = rig.instance(task_state=states.SPAWNING)
+    queued = a_queued_build(rig, given(cell), instance)
+    rig.leases.enter(queued.lease)
+    manager = rig.manager()
+    run(manager, instance, kind=DELETE.name)
+    assert not queued.lease.is_given
+    late = a_queued_build(rig, given(cell), instance)
+    assert not late.lease.is_given
+    other = a_queued_build(rig, given(cell))
+    assert other.lease.is_given
 
 
 def test_a_host_asks_when_a_message_comes_again(rig, cell):
