@@ -15,6 +15,7 @@ OVERRIDES = {
     "conductor": {"reclaim_instance_interval": 3600},
 }
 DELETE = "delete"
+EVACUATE = {"evacuate": {}}
 ATTACH = {"interfaceAttachment": {}}
 DETACH = {}
 # What a user does, in an order in which one server can go through it, and its status then.
@@ -43,6 +44,7 @@ DONE = {
     "revert_resize": (REVERT, "ACTIVE"),
     "resize": ({"resize": {"flavorRef": None}}, "VERIFY_RESIZE"),
     "confirm_resize": (CONFIRM, "ACTIVE"),
+    "evacuate": (EVACUATE, "ACTIVE"),
     "soft_delete": (DELETE, "SOFT_DELETED"),
     "restore": ({"restore": None}, "ACTIVE"),
 }
@@ -75,6 +77,13 @@ def expected(kind):
     return [f"{name}.{phase}" for name in names if name for phase in ("start", "end")]
 
 
+def force_down(cloud, host, *, is_down):
+    body = {"host": host, "binary": "nova-compute", "forced_down": is_down}
+    headers = {"OpenStack-API-Version": "compute 2.40"}
+    url = f"{cloud.client.endpoint}/os-services/force-down"
+    assert requests.put(url, json=body, headers=headers, timeout=30).status_code == 200
+
+
 def ask(cloud, uuid, body):
     if body is DELETE:
         cloud.client.delete_server(uuid)
@@ -102,8 +111,11 @@ def test_whatever_is_done_to_a_server_has_its_notifications(cloud):
     found = {}
     for name, (body, status) in DONE.items():
         _impl_test.reset()
+        host = host_of(cloud.show(uuid))
+        force_down(cloud, host, is_down=body is EVACUATE)
         ask(cloud, uuid, body)
         wait_at_rest(cloud, uuid, status)
+        force_down(cloud, host, is_down=False)
         count = len(expected(KINDS[name]))
         wait_until(lambda count=count: len(events(uuid)) >= count, f"notifications of {name}")
         found[name] = events(uuid)

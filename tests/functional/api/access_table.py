@@ -203,7 +203,7 @@ _BY_NOUN = {  # names of rules, by the role that is enough
     "os_compute_api:flavors": {"reader": "index show"},
     "os_compute_api": {
         "administrator": "os-flavor-access os-extended-server-attributes "
-        "os-server-diagnostics os-console-auth-tokens",
+        "os-server-diagnostics os-console-auth-tokens os-evacuate",
         "member": "os-create-backup os-rescue os-unrescue "
         "os-admin-password os-console-output os-remote-consoles",
         "reader": "limits",

@@ -23,6 +23,7 @@ from roost.standalone.tables import ROUTES
 from tests import api_harness
 from tests.api_harness import count_statements
 from tests.builders import CELL1, CELL2, a_migration, a_uuid
+from tests.fakes.service_groups import force_down
 from tests.functional.api.sample_bodies import BODIES
 from tests.functional.api.sample_requests import say_that_it_is_up
 
@@ -49,6 +50,7 @@ ARGUMENTS = {
     "addSecurityGroup": {"name": "default"},
     "removeSecurityGroup": {"name": "default"},
     "resize": {"flavorRef": api_harness.LARGER},
+    "evacuate": {"onSharedStorage": False},
 }
 BEGINS = {
     "os-start": states.STOPPED,
@@ -189,13 +191,32 @@ def _cost(world, request, body, minor, state):
     buses = [world.api_bus, *world.buses.values()]
     for bus in buses:
         bus.sent.clear()
-    with count_statements(world) as counted, _count_steps(world, cost):
+    with (
+        _fenced(world, things["server_id"], body),
+        count_statements(world) as counted,
+        _count_steps(world, cost),
+    ):
         answer = world.client.ask(
             method, path, version=f"2.{minor}", body="" if body is None else json.dumps(body)
         )
     cost.sent = [method for bus in buses for method in bus.methods()]
     cost.status, cost.statements = answer.status_code, counted.seen
     return cost
+
+
+@contextlib.contextmanager
+def _fenced(world, uuid, body):
+    """Have the host of a server that is to be evacuated be forced down meanwhile."""
+    if not (body and "evacuate" in body):
+        yield
+        return
+    database = world.databases[CELL1]
+    host = database.query(instances.get, uuid).host
+    force_down(database, host)
+    yield
+    with database.begin() as session:
+        for service in services.list_services(session, hosts=[host]):
+            services.update(session, service.uuid, forced_down=False)
 
 
 @contextlib.contextmanager
