@@ -15,7 +15,6 @@ OVERRIDES = {
     "conductor": {"reclaim_instance_interval": 3600},
 }
 DELETE = "delete"
-EVACUATE = {"evacuate": {}}
 ATTACH = {"interfaceAttachment": {}}
 DETACH = {}
 # What a user does, in an order in which one server can go through it, and its status then.
@@ -44,7 +43,6 @@ DONE = {
     "revert_resize": (REVERT, "ACTIVE"),
     "resize": ({"resize": {"flavorRef": None}}, "VERIFY_RESIZE"),
     "confirm_resize": (CONFIRM, "ACTIVE"),
-    "evacuate": (EVACUATE, "ACTIVE"),
     "soft_delete": (DELETE, "SOFT_DELETED"),
     "restore": ({"restore": None}, "ACTIVE"),
 }
@@ -77,13 +75,6 @@ def expected(kind):
     return [f"{name}.{phase}" for name in names if name for phase in ("start", "end")]
 
 
-def force_down(cloud, host, *, is_down):
-    body = {"host": host, "binary": "nova-compute", "forced_down": is_down}
-    headers = {"OpenStack-API-Version": "compute 2.40"}
-    url = f"{cloud.client.endpoint}/os-services/force-down"
-    assert requests.put(url, json=body, headers=headers, timeout=30).status_code == 200
-
-
 def ask(cloud, uuid, body):
     if body is DELETE:
         cloud.client.delete_server(uuid)
@@ -107,15 +98,12 @@ def test_whatever_is_done_to_a_server_has_its_notifications(cloud):
     DONE["rebuild"][0]["rebuild"]["imageRef"] = cloud.image
     DONE["resize"][0]["resize"]["flavorRef"] = cloud.create_flavor(name="larger", vcpus=2)
     others = {kind.name for kind in KINDS.values() if not (kind.deletes or kind.builds)}
-    assert set(DONE) == others
+    assert {*DONE, "evacuate"} == others
     found = {}
     for name, (body, status) in DONE.items():
         _impl_test.reset()
-        host = host_of(cloud.show(uuid))
-        force_down(cloud, host, is_down=body is EVACUATE)
         ask(cloud, uuid, body)
         wait_at_rest(cloud, uuid, status)
-        force_down(cloud, host, is_down=False)
         count = len(expected(KINDS[name]))
         wait_until(lambda count=count: len(events(uuid)) >= count, f"notifications of {name}")
         found[name] = events(uuid)
@@ -149,5 +137,21 @@ def test_a_move_that_fails_says_so_of_the_step_that_failed(cloud):
     _event, priority, publisher, data = notified(uuid)[-1]
     assert (priority, publisher) == ("INFO", f"nova-compute:{host_of(before)}")
     assert (data["host"], data["state"], data["task_state"]) == (host_of(before), "active", None)
+    ask(cloud, uuid, {"forceDelete": None})
+    cloud.wait_gone([uuid])
+
+
+def test_an_evacuation_has_its_notifications(cloud):
+    """The last one: no other test needs a host that was forced down."""
+    before = boot(cloud, networks="auto")
+    uuid, host = before["id"], host_of(before)
+    body = {"host": host, "binary": "nova-compute", "forced_down": True}
+    headers = {"OpenStack-API-Version": "compute 2.40"}
+    url = f"{cloud.client.endpoint}/os-services/force-down"
+    assert requests.put(url, json=body, headers=headers, timeout=30).status_code == 200
+    _impl_test.reset()
+    ask(cloud, uuid, {"evacuate": {}})
+    assert host_of(wait_at_rest(cloud, uuid, "ACTIVE")) != host
+    assert events(uuid) == expected(KINDS["evacuate"])
     ask(cloud, uuid, {"forceDelete": None})
     cloud.wait_gone([uuid])
