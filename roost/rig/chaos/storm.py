@@ -162,7 +162,8 @@ class Storm:
                 continue
             if seen["status"] == "ERROR":
                 return False
-            if seen["OS-EXT-STS:task_state"] is None:
+            # While the cell of a server does not answer, it is shown without a task (2.69).
+            if seen.get("OS-EXT-STS:task_state", "unknown") is None:
                 if seen["status"] == wanted and (accepted or wanted != "ACTIVE"):
                     return True
                 accepted = False  # it ended without having been done: its host was down, say
