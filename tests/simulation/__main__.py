@@ -55,7 +55,8 @@ def _outcomes(asked: argparse.Namespace) -> Iterator[Any]:
     if asked.jobs == 1:
         yield from map(play_quietly, seeds)
         return
-    pool = multiprocessing.get_context("spawn").Pool(asked.jobs)
+    # A worker is replaced after so many chunks: what worlds leave behind slows it down.
+    pool = multiprocessing.get_context("spawn").Pool(asked.jobs, maxtasksperchild=10)
     yield from pool.imap_unordered(play_quietly, seeds, chunksize=10)
     pool.close()
     pool.join()  # so that each worker clears up
@@ -69,7 +70,7 @@ def _many(asked: argparse.Namespace) -> int:
         recovery.append(outcome.seconds)
         if outcome.wrong:
             failed.append(outcome.seed)
-            print(f"seed {outcome.seed} failed:", *outcome.wrong, sep="\n    ")
+            print(f"seed {outcome.seed} failed:", *outcome.wrong, sep="\n    ", flush=True)
             print(f"    repeat: python -m tests.simulation --seed {outcome.seed} --verbose")
     recovery.sort()
     print(json.dumps(dict(sorted(totals.items())), indent=1))
