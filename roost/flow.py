@@ -20,8 +20,8 @@ class Step(Generic[W]):
     The undo is also called for a step that failed half-way.
     """
 
-    do: Callable[[W], None]
-    undo: Callable[[W], None] | None = None
+    do: Callable[[W], object]
+    undo: Callable[[W], object] | None = None
 
     @property
     def name(self) -> str:
@@ -40,7 +40,7 @@ class Flow(Generic[W]):
         self,
         name: str,
         steps: Callable[[], Iterable[Step[W]]],
-        run: Callable[[Callable[[W], None], W], None] = lambda do, work: do(work),
+        run: Callable[[Callable[[W], object], W], object] = lambda do, work: do(work),
     ) -> None:
         self.name = name
         self.run = run

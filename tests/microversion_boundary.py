@@ -75,6 +75,16 @@ def evacuating(world, **arguments):
     return ask
 
 
+def migrating_live(world, **arguments):
+    """Return what migrates a new server each time while it runs."""
+
+    def ask(version):
+        path = f"/v2.1/servers/{active(world).uuid}/action"
+        return world.client.post(path, {"os-migrateLive": arguments}, version=version, token=ADMIN)
+
+    return ask
+
+
 def failed_actions(world):
     """Place a server whose create has failed on a host; return the path of its actions."""
     server = active(world)

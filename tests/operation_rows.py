@@ -49,9 +49,10 @@ def begin_delete(database, instance_uuid):
         return deletion.begin(session, record, uuid=a_uuid())[0]
 
 
-def a_report(found, **more):
+def a_report(found, *, outcome=None, **more):
     """Return a host's report of a guest after a step, which failed if there is a reason."""
-    return StepReport(found, Outcome.DONE if found.reason is None else Outcome.FAILED, **more)
+    usual = Outcome.DONE if found.reason is None else Outcome.FAILED
+    return StepReport(found, outcome or usual, **more)
 
 
 def _record(instance_uuid, action, request_id):

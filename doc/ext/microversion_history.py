@@ -93,7 +93,9 @@ HISTORY: Final = (
         22, "A live migration can be forced.", "path /migrations/{migration_id}/action"
     ),
     MicroversionChange(23, "The migrations of a server are listed below it."),
-    MicroversionChange(24, "A live migration can be aborted.", "action os-migrateLive"),
+    MicroversionChange(
+        24, "A live migration can be aborted.", "path /migrations/{migration_id}/action"
+    ),
     MicroversionChange(25, "block_migration may be auto.", "action os-migrateLive"),
     MicroversionChange(26, "Servers have tags, and lists are filtered by them."),
     MicroversionChange(27, "The header OpenStack-API-Version. It was always understood here."),
@@ -142,7 +144,9 @@ HISTORY: Final = (
     MicroversionChange(62, "Events of actions show the host, to users as a hash."),
     MicroversionChange(63, "Servers name the trusted certificates of their image."),
     MicroversionChange(64, "A server group has one policy, with rules; no policies and metadata."),
-    MicroversionChange(65, "Queued live migrations can be aborted, too.", "action os-migrateLive"),
+    MicroversionChange(
+        65, "Queued live migrations can be aborted, too.", "path /migrations/{migration_id}/action"
+    ),
     MicroversionChange(66, "Servers, actions and migrations: changes-before."),
     MicroversionChange(67, "The devices of a new server may name a type of volume."),
     MicroversionChange(68, "Removes force from migrations and evacuations.", "action evacuate"),

@@ -14,7 +14,7 @@ from roost import plugins
 from roost.compute.config_drive import ConfigDrives
 from roost.compute.image_cache import ImageCache
 from roost.compute.leases import LeaseKeeper, RetryPolicy
-from roost.compute.network.driver import NetworkDriver, PlugsGuests
+from roost.compute.network.driver import ExpectsGuests, NetworkDriver, PlugsGuests
 from roost.compute.port_resources import assign_providers
 from roost.compute.resource_tracker import ResourceTracker
 from roost.compute.virt.cold_migration import MovesGuests
@@ -55,6 +55,17 @@ class Host:
         """
         assign_providers(instance, self.tracker.resources)
         return self.networks.allocate(context, instance)
+
+    def expect_networks(self, context: RequestContext, instance: Instance) -> NetworkInfo:
+        """Plug here the interfaces of a guest that still runs on another host, with its ports.
+
+        :raises roost.exception.BuildFailed: when they cannot be plugged
+        """
+        info = instance.network_info or NetworkInfo.of(vifs=[])
+        if isinstance(self.networks, ExpectsGuests):
+            assign_providers(instance, self.tracker.resources)
+            return self.networks.expect(instance) if info.vifs else info
+        return self.plug(instance, info)
 
     def plug(self, instance: Instance, info: NetworkInfo) -> NetworkInfo:
         """Plug a guest's interfaces and return them as plugged; may be repeated."""

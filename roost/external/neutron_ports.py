@@ -23,7 +23,7 @@ LOG = logging.getLogger(__name__)
 OWNER: Final = "compute:"
 _MARK: Final = "roost"
 _ALLOCATION: Final = "allocation"
-_UNBINDABLE: Final = ("unbound", "binding_failed")
+UNBINDABLE: Final = ("unbound", "binding_failed")
 _ACTIVE: Final = "ACTIVE"
 _DNS: Final = "dns-integration"
 
@@ -179,10 +179,10 @@ class NeutronPorts:
             return []
 
     def _rebind(self, port: Any, request: NetworkRequest | None, host: str) -> Any:
-        if port.binding_host_id != host or port.binding_vif_type in _UNBINDABLE:
+        if port.binding_host_id != host or port.binding_vif_type in UNBINDABLE:
             changes: dict[str, Any] = {"binding_host_id": host}
             if request is not None and request.resources:
-                changes["binding_profile"] = {**port.binding_profile, **_allocation(request)}
+                changes["binding_profile"] = {**port.binding_profile, **allocation(request)}
             with translated_errors():
                 port = self._connect().update_port(port.id, **changes)
         return _bound(port, host)
@@ -232,7 +232,7 @@ class NeutronPorts:
         if port.device_id not in ("", None, instance.uuid):
             raise exception.Conflict(f"Port {port.id} is still in use.")
         profile = {**(port.binding_profile or {}), _MARK: {**said, "made": False}}
-        profile |= _allocation(request)
+        profile |= allocation(request)
         changes = _binding(instance, host=host, zone=zone, profile=profile)
         with translated_errors():
             return self._connect().update_port(
@@ -252,7 +252,7 @@ def mark(port: Any) -> dict[str, Any]:
     return noted
 
 
-def _allocation(request: NetworkRequest) -> dict[str, Any]:
+def allocation(request: NetworkRequest) -> dict[str, Any]:
     """Return what a binding profile says of the providers that a port has something of.
 
     Neutron wants them by group; the provider alone if the port names no groups.
@@ -279,7 +279,7 @@ def _binding(
 
 
 def _bound(port: Any, host: str) -> Any:
-    if port.binding_vif_type in _UNBINDABLE:
+    if port.binding_vif_type in UNBINDABLE:
         raise BindingFailed(f"Port {port.id} could not be bound to host {host}.")
     return port
 

@@ -17,17 +17,27 @@ CONFIRMING: Final = "confirming"
 REVERTING: Final = "reverting"
 CONFIRMED: Final = "confirmed"
 REVERTED: Final = "reverted"
-FAILED: Final = "error"  # OpenStack's "failed" are live migrations
+FAILED: Final = "error"  # of live migrations: LIVE_FAILED
 DONE: Final = "done"  # of an evacuation: the server is on its new host
-ENDED: Final = (CONFIRMED, REVERTED, FAILED, DONE)
+# Of live migrations:
+PREPARING: Final = "preparing"
+RUNNING: Final = "running"  # the guest is copied
+POST_MIGRATING: Final = "post-migrating"  # it has arrived
+COMPLETED: Final = "completed"
+LIVE_FAILED: Final = "failed"
+ENDED: Final = (CONFIRMED, REVERTED, FAILED, DONE, COMPLETED, LIVE_FAILED)
+# Statuses in which the guest has not arrived; and in which it, or its disks, are copied.
+COMING: Final = (MIGRATING, PREPARING, RUNNING)
+COPYING: Final = (MIGRATING, RUNNING)
 
 
 @base.VersionedObjectRegistry.register
 class Migration(base.RoostObject):
     """The record that a server is, or was, on two hosts.
 
-    ``migration_type`` is migration (the same flavor), resize, or evacuation: its source is down for
-    good, and the guest is created again at the destination. The resources are the NUMA cells, CPUs,
+    ``migration_type`` is migration (the same flavor), resize, live-migration (the guest runs on
+    meanwhile), or evacuation: its source is down for good, and the guest is created again at the
+    destination. The resources are the NUMA cells, CPUs,
     devices and allocations on each host, None if it has none of them; the destination's names are
     None until a host is chosen. ``dest_ip`` is the address of the destination's hypervisor. The
     bytes of disks are those that go from host to host, as the destination has reported them last;

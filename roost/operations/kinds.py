@@ -14,7 +14,18 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from roost import exception, states
-from roost.objects.migration import CONFIRMED, DONE, FAILED, FINISHED, REVERTED
+from roost.objects.migration import (
+    COMPLETED,
+    CONFIRMED,
+    DONE,
+    FAILED,
+    FINISHED,
+    LIVE_FAILED,
+    POST_MIGRATING,
+    PREPARING,
+    REVERTED,
+    RUNNING,
+)
 from roost.operations.steps import (
     AS_BEFORE,
     BEFORE_THE_MOVE,
@@ -370,6 +381,69 @@ EVACUATE: Final = Kind(
     done=Ending(otherwise=BEFORE_THE_MOVE, side=DESTINATION, claims=(DESTINATION,), migration=DONE),
     failed=Ending(vm_state=UNCHANGED, claims=(SOURCE,), migration=FAILED),
 )
+# The guest runs on while its memory and its disks are copied. What it has left at its source is
+# removed there in the same step, unless the source dies meanwhile: then it is noted there.
+LIVE_MIGRATE: Final = Kind(
+    name="live_migrate",
+    action="live-migration",
+    tasks=(states.MIGRATING,),
+    begins=(ACTIVE, PAUSED),
+    statuses=dict.fromkeys((ACTIVE, PAUSED), "MIGRATING"),
+    since="1.8",
+    steps=(
+        OperationStep(
+            name="describe",
+            at=SOURCE,
+            task=states.MIGRATING,
+            event="live_migration_pre",
+            migration=PREPARING,
+            undo=OperationStep(
+                name="go_on_here",
+                at=SOURCE,
+                task=states.MIGRATING,
+                event="live_migration_rollback",
+            ),
+        ),
+        OperationStep(
+            name="make_room",
+            at=DESTINATION,
+            task=states.MIGRATING,
+            event="live_migration_pre",
+            migration=PREPARING,
+            undo=OperationStep(
+                name="clear_room", at=DESTINATION, task=states.MIGRATING, when_down=True
+            ),
+        ),
+        OperationStep(
+            name="transfer",
+            at=SOURCE,
+            task=states.MIGRATING,
+            copies=True,
+            migration=RUNNING,
+            ask=OperationStep(
+                name="look_at_source",
+                at=SOURCE,
+                task=states.MIGRATING,
+                ask=OperationStep(
+                    name="look_at_destination", at=DESTINATION, task=states.MIGRATING
+                ),
+            ),
+        ),
+        OperationStep(
+            name="take_over",
+            at=DESTINATION,
+            task=states.MIGRATING,
+            creates_guest=True,
+            event="live_migration_post",
+            migration=POST_MIGRATING,
+        ),
+    ),
+    done=Ending(
+        otherwise=BEFORE_THE_MOVE, side=DESTINATION, claims=(DESTINATION,), migration=COMPLETED
+    ),
+    failed=Ending(vm_state=UNCHANGED, claims=(SOURCE,), migration=LIVE_FAILED),
+    lost=Ending(vm_state=ERROR, claims=(SOURCE,), migration=LIVE_FAILED),
+)
 # The state of a guest whose host is down is unknown: its row follows it later.
 RESTORE: Final = _alone(
     "restore",
@@ -388,7 +462,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         *(STOP, START, REBOOT, HARD_REBOOT, PAUSE, UNPAUSE, SUSPEND, RESUME),
         *(REBUILD, CREATE_IMAGE, CREATE_BACKUP, RESCUE, UNRESCUE, CHANGE_PASSWORD),
         *(TRIGGER_CRASH_DUMP, MIGRATE, RESIZE, CONFIRM_RESIZE, REVERT_RESIZE),
-        EVACUATE,
+        *(EVACUATE, LIVE_MIGRATE),
         *(DELETE, SOFT_DELETE, RESTORE, ATTACH_INTERFACE, DETACH_INTERFACE),
     )
 }

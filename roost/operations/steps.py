@@ -22,15 +22,17 @@ class OperationStep:
     None: the server stays in the states that it is in. ``undo``: the step that undoes it, even if
     it is half done; None: it is repeated until it is done, or its host is fenced. ``ask``: the step
     that finds out where the guest is, if this one may have changed that before its host died; until
-    then nothing is undone or repeated. ``elsewhere``: the step that finds another host if this one
-    fails.
+    then nothing is undone or repeated. It asks the source, and has an ``ask`` itself, which asks
+    the destination. Once the guest has arrived there is no way back. ``elsewhere``: the step that
+    finds another host if this one fails.
 
     ``when_down``: the operation goes on without it even while its host is only down: no guest runs
     there. A host that was left out removes what it has of the server when it is up again.
     ``copies``: it copies disks, and may take hours. ``creates_guest``, ``destroys_guest``: on its
     host. ``spoils_guest``: its failure leaves no usable guest. ``event``: the name of its
     notifications; steps that follow each other may share one. ``reads_instance``: the host needs
-    the whole instance, not the migration alone.
+    the whole instance, not the migration alone. ``migration``: the status of the migration
+    meanwhile; None: as before.
     """
 
     name: str
@@ -46,6 +48,12 @@ class OperationStep:
     spoils_guest: bool = False
     event: str | None = None
     reads_instance: bool = True
+    migration: str | None = None
+
+    @property
+    def asks(self) -> "tuple[OperationStep, ...]":
+        """The steps that find out where the guest is, in order."""
+        return () if self.ask is None else (self.ask, *self.ask.asks)
 
 
 # The vm state after an operation may be that of the guest, as its host has found it; or that of the
@@ -154,6 +162,15 @@ class Kind:
         return spares and step in self.steps and (self.is_move or not step.reads_instance)
 
     @property
+    def arrival(self) -> OperationStep | None:
+        """The first step of the destination of a move, which may refuse the server."""
+        return next((step for step in self.steps if step.at == DESTINATION and step.undo), None)
+
+    def in_question(self, name: str) -> OperationStep | None:
+        """Return the step of which the outcome is asked for by the step of a name; None: none."""
+        return next((step for step in self.steps if name in [one.name for one in step.asks]), None)
+
+    @property
     def builds(self) -> bool:
         """Whether it looks for a host, and for another one if that fails."""
         return any(step.elsewhere is not None for step in self.steps)
@@ -169,7 +186,7 @@ class Kind:
         :raises roost.exception.Invalid: when there is none
         """
         for step in self.steps:
-            for one in (step, step.undo, step.ask, step.elsewhere):
+            for one in (step, step.undo, *step.asks, step.elsewhere):
                 if one is not None and one.name == name:
                     return one
         raise exception.Invalid(f"{self} has no step called {name}")

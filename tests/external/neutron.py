@@ -19,6 +19,10 @@ from tests.external.process import Process
 _POLICY = """\
 "create_port:binding:profile": "@"
 "update_port:binding:profile": "@"
+"get_port_binding": "@"
+"create_port_binding": "@"
+"delete_port_binding": "@"
+"activate": "@"
 """
 # Quality of service, and the driver of agents beside that of the rig: agents are rows only.
 _QUALITY = """
@@ -139,6 +143,11 @@ class Neutron(Process):
     def list(self, kind, **query):
         name = kind.replace("-", "_")
         return self._ask("GET", f"{kind}s", params=query).json()[f"{name}s"]
+
+    def bound_to(self, port_id):
+        """Return the hosts that a port has bindings on."""
+        bindings = self._ask("GET", f"ports/{port_id}/bindings").json()["bindings"]
+        return [one["host"] for one in bindings]
 
     def delete(self, kind, identity):
         self._ask("DELETE", f"{kind}s/{identity}")

@@ -267,6 +267,41 @@ class FakeNetwork:
             raise failure(412)
         self._drop("port", identity, ignore_missing=ignore_missing)
 
+    def port_bindings(self, port_id, **query):
+        """Yield the bindings of a port: that which works first."""
+        port = self._get("port", port_id)
+        active = Record(host=port.binding_host_id, vif_type=port.binding_vif_type, status="ACTIVE")
+        for one in (active, *vars(port).get("others", ())):
+            if query.get("host", one.host) == one.host:
+                yield one
+
+    def create_port_binding(self, port_id, *, host, vnic_type, profile):
+        port = self._get("port", port_id)
+        if any(self.port_bindings(port_id, host=host)):
+            raise failure(409)
+        kind = "binding_failed" if host in self.unbindable else "tap"
+        made = Record(host=host, vnic_type=vnic_type, vif_type=kind, status="INACTIVE")
+        made.profile, made.vif_details = profile, {"port_filter": False}
+        port.others = [*vars(port).get("others", ()), made]
+        return made
+
+    def activate_port_binding(self, port_id, host):
+        """Let the binding on a host be that which works; None: there is none."""
+        port = self._get("port", port_id)
+        chosen = next((one for one in vars(port).get("others", ()) if one.host == host), None)
+        if chosen is None:
+            return None
+        before = Record(host=port.binding_host_id, vif_type="tap", status="INACTIVE")
+        before.profile, before.vif_details = port.binding_profile, port.binding_vif_details
+        port.others = [one for one in port.others if one is not chosen] + [before]
+        port.binding_host_id, port.binding_profile = host, chosen.profile
+        self._bind(port)
+        return chosen
+
+    def delete_port_binding(self, port_id, host):
+        port = self._get("port", port_id)
+        port.others = [one for one in port.others if one.host != host]
+
     def _bind(self, port):
         host = port.binding_host_id
         broken = host in self.unbindable

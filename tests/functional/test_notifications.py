@@ -43,6 +43,7 @@ DONE = {
     "revert_resize": (REVERT, "ACTIVE"),
     "resize": ({"resize": {"flavorRef": None}}, "VERIFY_RESIZE"),
     "confirm_resize": (CONFIRM, "ACTIVE"),
+    "live_migrate": ({"os-migrateLive": {"host": None, "block_migration": "auto"}}, "ACTIVE"),
     "soft_delete": (DELETE, "SOFT_DELETED"),
     "restore": ({"restore": None}, "ACTIVE"),
 }

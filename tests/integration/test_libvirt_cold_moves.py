@@ -11,8 +11,8 @@ from roost.compute.virt.driver import GuestResources
 from roost.compute.virt.libvirt import images
 from roost.compute.virt.libvirt.base_images import base_of
 from roost.compute.virt.libvirt.disk_exports import Export, Offers, RemoteFile
-from roost.compute.virt.live_migration import Presence
 from roost.objects import NetworkInfo
+from roost.operations.presence import Presence
 from roost.rig.hypervisors import linux_guest
 from tests.builders import a_context, a_flavor, a_uuid, a_vif, an_image, an_instance
 from tests.integration import test_libvirt_migration as live

@@ -22,9 +22,9 @@ from roost.compute.virt.libvirt.elements import parse
 from roost.compute.virt.libvirt.folder import Folders, GuestFolder
 from roost.compute.virt.libvirt.new_disks import NewDisks
 from roost.compute.virt.libvirt.presence import Residents
-from roost.compute.virt.live_migration import Presence
 from roost.objects import BlockDevice, GuestConfig, NetworkInfo
 from roost.objects.instance import SWAP
+from roost.operations.presence import Presence
 from tests.builders import a_context, a_flavor, a_uuid, an_instance
 
 MIB, GIB = 1024**2, 1024**3

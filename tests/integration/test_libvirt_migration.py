@@ -17,8 +17,8 @@ from roost.compute.network.bindings import tap_of
 from roost.compute.virt.libvirt import probe
 from roost.compute.virt.libvirt.driver import LibvirtDriver
 from roost.compute.virt.libvirt.settings import LibvirtSettings, MigrationSettings
-from roost.compute.virt.live_migration import MigrationOutcome, Presence
 from roost.objects import NetworkInfo
+from roost.operations.presence import MigrationOutcome, Presence
 from roost.rig.hypervisors import linux_guest
 from tests.builders import a_flavor, a_uuid, a_vif, an_image, an_instance
 from tests.fakes.libvirtd import Libvirtd

@@ -180,6 +180,31 @@ def move(cloud, server_id, body, status):
     return wait_until(look, f"{status} of {server_id}", timeout=180)
 
 
+def test_a_guest_runs_on_while_it_moves_to_another_host_and_back(cloud, servers):
+    clock = '(while sleep 1; do n=$((n+1)); echo "guest: tick $n."; done) > /dev/console &'
+    server_id = boot(cloud, HOSTS[0], "10.0.77.13", clock)
+    cloud.wait([server_id], "ACTIVE")
+    wait_until_it_says(cloud, server_id, "guest: tick 3.")
+    for host in (HOSTS[1], HOSTS[0]):
+        before = ticks(cloud, server_id)
+        body = {"host": host, "block_migration": False, "disk_over_commit": False}
+        after = move(cloud, server_id, {"os-migrateLive": body}, "ACTIVE")
+        assert host_of(after) == host
+        wait_until_it_says(cloud, server_id, f"guest: tick {before + 5}.")
+    assert "guest: boot 2" not in console(cloud, server_id)
+    steps = ("describe", "make_room", "transfer", "take_over")
+    done = [(name, result) for name, result in history(cloud, server_id)[1] if "compute" in name]
+    assert done == [(f"compute.{name}", "Success") for name in steps]
+    cloud.client.delete_server(server_id)
+    cloud.wait_gone([server_id])
+    assert cloud.audit() == {}
+
+
+def ticks(cloud, server_id):
+    """Return how long the clock of a guest has gone by now."""
+    return int(console(cloud, server_id).rpartition("guest: tick ")[2].split(".")[0])
+
+
 def test_servers_are_resized_and_migrated_with_what_they_wrote_and_come_back(cloud, servers):
     flavor = cloud.create_flavor(name="larger", ram=160, vcpus=1, disk=2)
     before = cloud.show(servers[0])

@@ -113,9 +113,9 @@ def refused(cloud, *nics, **values):
     return answer.status_code, error["message"]
 
 
-def decide(cloud, server_id, action):
+def decide(cloud, server_id, action, **arguments):
     url = f"{cloud.client.endpoint}/servers/{server_id}/action"
-    answer = requests.post(url, json={action: None}, timeout=60)
+    answer = requests.post(url, json={action: arguments or None}, timeout=60)
     assert answer.status_code in (202, 204), answer.text
 
 
@@ -389,6 +389,24 @@ def test_a_server_that_moves_has_the_bandwidth_of_its_port_where_it_is(cloud, ne
     assert bandwidth == {"NET_BW_EGR_KILOBIT_PER_SEC": 600}
     cloud.delete_all()
     neutron.delete("port", port)
+
+
+def test_the_port_of_a_running_server_is_bound_to_both_hosts_until_it_has_arrived(
+    cloud, neutron, network
+):
+    server = boot(cloud, {"uuid": network})
+    (port,) = ports_of(neutron, server["id"])
+    source = port["binding:host_id"]
+    (destination,) = {*HOSTS} - {source}
+    live = {"host": None, "block_migration": False, "disk_over_commit": False}
+    for host in (destination, source):
+        decide(cloud, server["id"], "os-migrateLive", **live)
+        cloud.wait([server["id"]], "ACTIVE")
+        assert cloud.client.server(server["id"])["OS-EXT-SRV-ATTR:host"] == host
+        (bound,) = ports_of(neutron, server["id"])
+        assert (bound["id"], bound["binding:host_id"]) == (port["id"], host)
+        assert "migrating_to" not in bound["binding:profile"]
+        assert neutron.bound_to(port["id"]) == [host]
 
 
 def test_a_server_is_only_where_its_physical_network_is(cloud, neutron):

@@ -40,6 +40,7 @@ ALONE = {
     "revert": (40, 7, 12),
     "delete": (24, 5, 7),
 }
+LIVE = (59, 9, 20)  # a live migration
 IN_A_STORM = (22.4, 3.6, 6.2)  # a boot; what is left are mostly the API, the network and the end
 
 
@@ -130,6 +131,17 @@ def test_alone(metered):
     do("revert", lambda: user.act(name, {"revertResize": None}), "active")
     do("delete", lambda: user.delete(name), None)
     assert costs == ALONE
+
+
+def test_a_live_migration(metered):
+    world, user, meter = metered
+    (name,) = boot(world, user, 1)
+    meter.taken()
+    live = {"os-migrateLive": {"host": None, "block_migration": "auto"}}
+    world.do(lambda: user.act(name, live))
+    world.do(lambda: user.wait_for(name, "active"))
+    world.loop.run(world.loop.now + 3)
+    assert meter.taken() == LIVE
 
 
 def test_in_a_storm(metered):

@@ -28,7 +28,7 @@ WITHIN = 60.0  # seconds
 IN_SUITE = (
     kinds.BUILD,
     *(kinds.MIGRATE, kinds.CONFIRM_RESIZE, kinds.REVERT_RESIZE, kinds.EVACUATE),
-    *(kinds.STOP, kinds.REBUILD, kinds.DELETE, kinds.ATTACH_INTERFACE),
+    *(kinds.LIVE_MIGRATE, kinds.STOP, kinds.REBUILD, kinds.DELETE, kinds.ATTACH_INTERFACE),
 )
 
 
@@ -63,6 +63,8 @@ class Case:
             return False
         if self.mishap in HARMLESS:
             return self.mishap in (WELL, "runs twice") or kind.why_not_resent is None
+        if step.ask is not None:
+            return self.mishap == "fails after"  # both hosts are asked: it has arrived
         return kind.repeated_until_done or (step.at != steps.HOST and step.undo is None)
 
     @property
@@ -71,7 +73,8 @@ class Case:
         kind, step = self.kind, self.kind.step(self.step)
         if self.is_done:
             return kind.done
-        if step.at == steps.HOST and self.mishap in (*HARMLESS, GONE):
+        gone_with_its_guest = step.ask is not None and self.mishap == GONE
+        if gone_with_its_guest or (step.at == steps.HOST and self.mishap in (*HARMLESS, GONE)):
             return kind.lost
         return steps.IN_ERROR if step.spoils_guest else kind.failed
 

@@ -66,6 +66,7 @@ def by(action):
     return lambda user: user.act("server0", action)
 
 
+LIVE = {"os-migrateLive": {"host": None, "block_migration": "auto"}}
 # How users begin each kind of operation.
 BEGIN = {
     kinds.STOP: by({"os-stop": None}),
@@ -88,6 +89,7 @@ BEGIN = {
     kinds.CONFIRM_RESIZE: by({"confirmResize": None}),
     kinds.REVERT_RESIZE: by({"revertResize": None}),
     kinds.EVACUATE: lambda user: user.evacuate("server0"),
+    kinds.LIVE_MIGRATE: by(LIVE),
     kinds.SOFT_DELETE: lambda user: user.put_away("server0"),
     kinds.ATTACH_INTERFACE: lambda user: user.attach("server0"),
     kinds.DETACH_INTERFACE: lambda user: user.detach("server0"),
@@ -275,6 +277,7 @@ IN_SUITE = (
     "create_image",
     "attach_interface",
     "evacuate",
+    "live_migrate",
 )
 # The scenario that goes through a flow.
 BY_FLOW = {

@@ -38,6 +38,7 @@ _INTERFACES = (
     {"detach": None},
 )  # they have a path of their own
 _MIGRATE = {"migrate": None}
+_LIVE = {"os-migrateLive": {"host": None, "block_migration": "auto"}}
 _MOVES = (_MIGRATE, {"resize": {"flavorRef": "1"}}, {"resize": {"flavorRef": "2"}})
 # What people do to servers of a status; each look at a server is followed by another for as long as
 # there is something to do.
@@ -51,6 +52,7 @@ _ACTIONS = {
         *_IMAGES,
         *_INTERFACES,
         *_MOVES,
+        _LIVE,
         _REBUILD,
         _RESCUE,
         *_ANY_TIME,
@@ -61,6 +63,7 @@ _ACTIONS = {
     "PAUSED": (
         {"unpause": None},
         {"unpause": None},
+        _LIVE,
         {"reboot": {"type": "HARD"}},
         *_INTERFACES,
         *_RESETS,
@@ -82,7 +85,7 @@ _ACTIONS = {
     ),
 }
 # What people do in worlds in which servers move a lot.
-_MOVING = (*_MOVES, {"confirmResize": None}, {"revertResize": None}, {"os-start": None})
+_MOVING = (*_MOVES, _LIVE, {"confirmResize": None}, {"revertResize": None}, {"os-start": None})
 KEPT_FOR = 30  # seconds for which deleted servers can be restored, where they can
 _RESTORE = {"restore": None}
 _FLAVORS = ("1", "1", "2", "9" * 3)
@@ -223,9 +226,9 @@ class Story:
             actions = [one for one in actions if one in _MOVING] or actions
         if actions:
             action = self.random.choice(actions)
-            token = ADMIN if action in (*_RESETS, _MIGRATE) else TOKEN
+            token = ADMIN if action in (*_RESETS, _MIGRATE, _LIVE) else TOKEN
             expected = [200, 202, 204, 404, 409, 0, 503, 504]
-            expected += [400] * (action in _MOVES) + [500] * (action in _INTERFACES)
+            expected += [400] * (action in (*_MOVES, _LIVE)) + [500] * (action in _INTERFACES)
             if action in _INTERFACES:
                 status = self._change_interfaces(seen, next(iter(action)))
             else:

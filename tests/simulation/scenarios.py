@@ -157,7 +157,9 @@ class User:
         """Stop, start, pause and so on; a conflict says that it was asked for, or done, before."""
         for _ in range(100):
             path = f"/servers/{self.uuid(name)}/action"
-            token = ADMIN if {"os-resetState", "migrate"} & action.keys() else TOKEN
+            token = (
+                ADMIN if {"os-resetState", "migrate", "os-migrateLive"} & action.keys() else TOKEN
+            )
             status, answer = self.world.ask("POST", path, action, token=token)
             assert status in (200, 202, 204, 409, 0, 503, 504), status
             if status == 409 and "is being resized already" in str(answer):

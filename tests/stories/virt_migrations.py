@@ -13,9 +13,10 @@ import pytest
 
 from roost import exception
 from roost.compute.virt.driver import GuestResources
-from roost.compute.virt.live_migration import MigratesGuests, MigrationOutcome, Presence, outcome_of
+from roost.compute.virt.live_migration import MigratesGuests
 from roost.concurrency import abandonable
 from roost.objects import NetworkInfo
+from roost.operations.presence import MigrationOutcome, Presence, outcome_of
 from roost.states import HELD, RUNNING
 from tests.builders import a_context, a_flavor, a_uuid, a_vif, an_image, an_instance
 from tests.stories.cloud import wait_until

@@ -66,7 +66,7 @@ def _options(workspace: pathlib.Path, cloud: Cloud) -> dict[str, dict[str, objec
             "resize": _YES,
             "shelve": _NO,
             "cold_migration": _YES,
-            "live_migration": _NO,
+            "live_migration": _YES,
             "attach_encrypted_volume": _NO,
             "change_password": _YES,
             "personality": _YES,

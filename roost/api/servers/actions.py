@@ -31,6 +31,7 @@ from roost.api.servers import (
     consoles,
     delete,
     evacuate,
+    live_migrate,
     locks,
     migrate,
     operations,
@@ -348,6 +349,7 @@ _TABLES: Final = (
     rebuild.ACTIONS,
     migrate.ACTIONS,
     evacuate.ACTIONS,
+    live_migrate.ACTIONS,
     resize.ACTIONS,
     servers_images.ACTIONS,
     locks.ACTIONS,
@@ -360,7 +362,6 @@ ACTIONS: Final = {row.name: row for table in _TABLES for row in table}
 BODY: Final = body_of(ACTIONS.values())
 # Actions of Nova that are not supported here -> the microversion that added them.
 LACKING: Final = {
-    "os-migrateLive": 1,
     **dict.fromkeys(("shelve", "shelveOffload", "unshelve"), 1),
 }
 

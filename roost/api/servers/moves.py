@@ -34,10 +34,14 @@ from roost.objects import (
     Selection,
 )
 from roost.objects.migration import MIGRATING
-from roost.operations.kinds import EVACUATE, RESIZE
+from roost.operations.kinds import EVACUATE, LIVE_MIGRATE, RESIZE
 from roost.operations.steps import Kind
 
-_TYPES: Final[Mapping[Kind, str]] = {RESIZE: "resize", EVACUATE: "evacuation"}
+_TYPES: Final[Mapping[Kind, str]] = {
+    RESIZE: "resize",
+    EVACUATE: "evacuation",
+    LIVE_MIGRATE: "live-migration",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -164,7 +168,7 @@ class ServerMove:
             uuid=self.migration_uuid,
             instance_uuid=instance.uuid,
             migration_type=_TYPES.get(self.kind, "migration"),
-            status=MIGRATING,
+            status=self.kind.steps[0].migration or MIGRATING,
             source_host=instance.host,
             source_node=instance.node or instance.host,
             source_zone=instance.availability_zone,

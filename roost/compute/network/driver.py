@@ -95,6 +95,19 @@ class PlugsGuests(Protocol):
 
 
 @runtime_checkable
+class ExpectsGuests(Protocol):
+    """A driver whose ports can be prepared on this host while they work on another one."""
+
+    def expect(self, instance: Instance) -> NetworkInfo:
+        """Plug here the interfaces of a guest that runs elsewhere; may be repeated.
+
+        ``allocate`` binds them to the host that has the guest, and forgets all others.
+
+        :raises roost.exception.BuildFailed: when they cannot be bound or plugged here
+        """
+
+
+@runtime_checkable
 class FiltersGuests(Protocol):
     """A driver that implements security groups by packet filters of this host."""
 

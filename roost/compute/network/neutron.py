@@ -13,7 +13,8 @@ from oslo_config import cfg
 from roost import exception, states
 from roost.compute.network.vifs import Vifs
 from roost.context import RequestContext
-from roost.external.neutron import Neutron
+from roost.external.neutron import Connect, Neutron
+from roost.external.neutron_bindings import PortBindings
 from roost.external.neutron_ports import BindingFailed, NeutronPorts, is_active, mark
 from roost.objects import ExternalEvent, Instance, NetworkInfo, NetworkRequest, Vif, network
 from roost.rpc.cell_conductor import CellConductor
@@ -94,6 +95,7 @@ class PortWait:
 class NeutronDriver:
     """Uses Roost's own credentials; the API has checked that the user may use the ports.
 
+    :param connect: returns the network proxy of openstacksdk
     :param host: this host's name
     :param zone: the zone in the ``device_owner`` of ports, unless the instance has one
     :param vifs: plugs the ports; None: guests of this host are not plugged
@@ -103,7 +105,7 @@ class NeutronDriver:
 
     def __init__(
         self,
-        ports: NeutronPorts,
+        connect: Connect,
         conductor: CellConductor,
         *,
         host: str,
@@ -111,7 +113,8 @@ class NeutronDriver:
         waiting: PortWait,
         vifs: Vifs | None = None,
     ) -> None:
-        self._ports = ports
+        self._ports = NeutronPorts(connect)
+        self._bindings = PortBindings(self._ports, connect)
         self._vifs = vifs
         self._conductor = conductor
         self._host = host
@@ -123,7 +126,7 @@ class NeutronDriver:
     def from_conf(cls, conf: cfg.ConfigOpts, conductor: CellConductor) -> Self:
         group = conf.neutron
         return cls(
-            NeutronPorts(Neutron(conf).ours),
+            Neutron(conf).ours,
             conductor,
             host=conf.host,
             zone=conf.compute.availability_zone,
@@ -135,12 +138,15 @@ class NeutronDriver:
         """Allocate the ports, and update the row of an instance that is built to spawning.
 
         One that moves keeps the ports that it has; its row is updated by the report of its step.
+        Its host is prepared for them already if it is migrated live: see :meth:`expect`.
         """
         self._plugging.expect(instance.uuid)
         builds = instance.task_state in states.BUILD_TASKS
         with _failures():
             if builds:
                 ports = self._ports.ensure(instance, instance.networks, **self._location(instance))
+            elif instance.task_state == states.MIGRATING:
+                ports = self._bindings.activate(instance, host=self._host)
             else:
                 ports = self._ports.rebind(instance, host=self._host)
             info = self._ports.describe(ports)
@@ -153,6 +159,11 @@ class NeutronDriver:
             self._ports.free(instance.uuid)
             raise exception.Conflict(error.message) from error
         return info
+
+    def expect(self, instance: Instance) -> NetworkInfo:
+        with _failures():
+            info = self._ports.describe(self._bindings.prepare(instance, host=self._host))
+        return self.plug(instance, info)
 
     def plug(self, instance: Instance, info: NetworkInfo) -> NetworkInfo:
         return self._vifs.plug(instance.uuid, info) if self._vifs else info

@@ -123,10 +123,10 @@ class Build:
         return f"[instance: {self.uuid}] build (attempt {self.instance.attempt})"
 
 
-Do = Callable[[Build], None]
+Do = Callable[[Build], object]
 
 
-def build_flow(run: Callable[[Do, Build], None] = lambda do, build: do(build)) -> Flow[Build]:
+def build_flow(run: Callable[[Do, Build], object] = lambda do, build: do(build)) -> Flow[Build]:
     """Return the steps of a build, in order, with their undos."""
     return Flow(
         "build",

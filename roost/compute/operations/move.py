@@ -10,11 +10,11 @@ import contextlib
 import functools
 import logging
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from roost import exception, states
-from roost.compute.operations.operation import HostOperation, give_password, step
+from roost.compute.operations.operation import Do, HostOperation, give_password, step
 from roost.compute.virt.cold_migration import ColdMoves, MovesGuests, NoteCopied
 from roost.compute.virt.driver import GuestResources
 from roost.objects import Instance, NetworkInfo
@@ -31,14 +31,15 @@ def _moves(operation: HostOperation) -> ColdMoves:
     return virt.cold_moves()
 
 
-def _instance_at(operation: HostOperation, side: str) -> Instance:
+def instance_at(operation: HostOperation, side: str) -> Instance:
+    """Return the instance with the flavor and resources that it has on one side of its move."""
     return operation.migration.instance_at(side, operation.instance)
 
 
 @step
 def prepare(operation: HostOperation) -> None:
     """Claim the resources of the guest, and make room for its disks."""
-    moves, instance = _moves(operation), _instance_at(operation, DESTINATION)
+    moves, instance = _moves(operation), instance_at(operation, DESTINATION)
     operation.host.tracker.claim(instance, arriving=True)
     if not operation.migration.stays_on_host:
         operation.handover = moves.prepare(instance)
@@ -49,7 +50,7 @@ def discard(operation: HostOperation) -> None:
     """Undo :func:`prepare`, unless the guest is on this host: then it has not arrived."""
     host = operation.host
     if operation.migration.stays_on_host:
-        host.tracker.note(_instance_at(operation, SOURCE))
+        host.tracker.note(instance_at(operation, SOURCE))
     elif not host.virt.exists(operation.uuid):
         host.destroy(operation.uuid)
         host.tracker.release(operation.uuid)
@@ -81,9 +82,9 @@ def stay(operation: HostOperation) -> None:
     moves = _moves(operation)
     moves.keep(operation.uuid)
     moves.restore(operation.uuid)
-    _bind(operation, operation.instance)
+    bind(operation, operation.instance)
     if operation.migration.stays_on_host:
-        operation.host.tracker.note(_instance_at(operation, SOURCE))
+        operation.host.tracker.note(instance_at(operation, SOURCE))
     if _ran(operation):
         operation.host.virt.power_on(operation.uuid)
 
@@ -94,8 +95,8 @@ def arrive(operation: HostOperation) -> None:
 
     Fetching is tried again for a while, where the source cannot be reached.
     """
-    host, instance = operation.host, _instance_at(operation, DESTINATION)
-    info = _bind(operation, instance)
+    host, instance = operation.host, instance_at(operation, DESTINATION)
+    info = bind(operation, instance)
     if operation.migration.stays_on_host:
         host.tracker.claim(instance, arriving=True)
     copied = _reports(operation)
@@ -112,10 +113,10 @@ def revive(operation: HostOperation) -> None:
 
     Else from its image: what was on its disks is lost.
     """
-    host, instance = operation.host, _instance_at(operation, DESTINATION)
+    host, instance = operation.host, instance_at(operation, DESTINATION)
     moves = _moves(operation)
     host.tracker.claim(instance, arriving=True)
-    info = _bind(operation, instance)
+    info = bind(operation, instance)
     offer = moves.adopt(operation.uuid)
     if offer is None:
         lost = f"Its disks were on {operation.migration.source_host} alone: they are lost."
@@ -168,13 +169,13 @@ def _create(
     moves = _moves(operation)
     create = moves.reshape
     if not operation.migration.stays_on_host:
-        find = functools.partial(_find_image, operation)
+        find = functools.partial(find_image, operation)
         offer = str(operation.row.handover)
         create = functools.partial(moves.arrive, offer=offer, image=find, copied=copied)
     create(
         operation.context,
         instance,
-        before=_instance_at(operation, SOURCE),
+        before=instance_at(operation, SOURCE),
         network_info=info,
         resources=GuestResources.of(instance),
         config_drive=drive,
@@ -195,7 +196,7 @@ def _reports(operation: HostOperation) -> NoteCopied:
     return note
 
 
-def _find_image(operation: HostOperation) -> pathlib.Path | None:
+def find_image(operation: HostOperation) -> pathlib.Path | None:
     """Fetch the image of the instance, if this host may; without it whole disks are copied."""
     image, host = operation.instance.image, operation.host
     if image is None:
@@ -221,7 +222,7 @@ def withdraw(operation: HostOperation) -> None:
         with contextlib.suppress(exception.NotFound):  # the guest is lost: what it was is not
             host.virt.power_off(operation.uuid)
         _moves(operation).restore(operation.uuid)
-        host.tracker.note(_instance_at(operation, SOURCE))
+        host.tracker.note(instance_at(operation, SOURCE))
     else:
         host.destroy(operation.uuid)
         host.tracker.release(operation.uuid)
@@ -237,7 +238,7 @@ def leave(operation: HostOperation) -> None:
         operation.host.tracker.forget(operation.uuid)
 
 
-def _bind(operation: HostOperation, instance: Instance) -> NetworkInfo:
+def bind(operation: HostOperation, instance: Instance) -> NetworkInfo:
     """Bind the ports of the instance to this host; retry, because a conductor may die meanwhile."""
     host, info = operation.host, instance.network_info or NetworkInfo.of(vifs=[])
     if instance.networks or info.vifs:
@@ -247,6 +248,6 @@ def _bind(operation: HostOperation, instance: Instance) -> NetworkInfo:
     return info
 
 
-STEPS: Final[Mapping[str, Callable[[HostOperation], None]]] = {
+STEPS: Final[Mapping[str, Do]] = {
     do.__name__: do for do in (prepare, discard, send, stay, arrive, withdraw, leave, revive)
 }

@@ -19,6 +19,7 @@ from roost.compute.virt.driver import Kernel, WatchesSteps
 from roost.context import RequestContext
 from roost.objects import ImageMeta, Instance, Migration, NetworkInfo, Operation, OperationParams
 from roost.objects.instance import GuestConfig
+from roost.operations.advance import Outcome
 from roost.operations.steps import Kind, OperationStep
 
 LOG = logging.getLogger(__name__)
@@ -172,18 +173,19 @@ def give_password(operation: HostOperation, instance: Instance) -> None:
     instance.provisions = given
 
 
-Do = Callable[[HostOperation], None]
+# Does a step; returns how it has ended, if it is not done.
+Do = Callable[[HostOperation], Outcome | None]
 
 
 def step(do: Do) -> Do:
     """Wrap a step: check first whether the lease is valid, and time the step as an event."""
 
     @functools.wraps(do)
-    def timed(operation: HostOperation) -> None:
+    def timed(operation: HostOperation) -> Outcome | None:
         with operation.timeline.step(f"compute.{do.__name__}"):
             operation.lease.check()
             if isinstance(operation.host.virt, WatchesSteps):
                 operation.host.virt.before_step(do.__name__)
-            do(operation)
+            return do(operation)
 
     return timed

@@ -14,7 +14,15 @@ from typing import Any, Final, NamedTuple, Self
 from roost import exception, states
 from roost.compute.host import Host
 from roost.compute.leases import LostLease
-from roost.compute.operations import delete, interfaces, move, power, rebuild, snapshot
+from roost.compute.operations import (
+    delete,
+    interfaces,
+    live_migration,
+    move,
+    power,
+    rebuild,
+    snapshot,
+)
 from roost.compute.operations.operation import Do, HostOperation, Spared
 from roost.compute.virt.driver import VirtDriver
 from roost.context import RequestContext
@@ -28,6 +36,7 @@ _WORK: Final = {**power.WORK, **rebuild.WORK, **snapshot.WORK, **interfaces.WORK
 STEPS: Final[Mapping[str, Do]] = {
     **{kind.name: do for kind, do in _WORK.items()},
     **move.STEPS,
+    **live_migration.STEPS,
 }
 
 
@@ -76,9 +85,11 @@ def _try(operation: HostOperation) -> _Ended:
 
     :raises LostLease: when the operation is no longer this host's
     """
-    spoils = operation.step.spoils_guest
+    failed = Outcome.UNDECIDED if operation.step.ask is not None else Outcome.FAILED
+    if operation.step.spoils_guest:
+        failed = Outcome.SPOILT
     try:
-        _do(operation)
+        return _Ended(_do(operation) or Outcome.DONE)
     except LostLease:
         raise
     except Spared as error:
@@ -88,22 +99,21 @@ def _try(operation: HostOperation) -> _Ended:
             LOG.warning("%s failed: %s", operation, error.message)
         else:
             LOG.exception("%s failed", operation)
-        return _Ended.by(error, operation, Outcome.SPOILT if spoils else Outcome.FAILED)
+        return _Ended.by(error, operation, failed)
     finally:
         operation.host.images.release(operation)
-    return _Ended(Outcome.DONE)
 
 
-def _do(operation: HostOperation) -> None:
+def _do(operation: HostOperation) -> Outcome | None:
     """Do a step; one of a move or of a device again for a while, if another cannot be reached.
 
     That is no refusal, and undoing it would need the same.
     """
     do = functools.partial(STEPS[operation.step.name], operation)
     if operation.kind.is_move or operation.kind.lock == DEVICE:
-        operation.host.step_patience.retry(str(operation), do, stopping=operation.host.stopping)
-    else:
-        do()
+        retry = operation.host.step_patience.retry
+        return retry(str(operation), do, stopping=operation.host.stopping)
+    return do()
 
 
 def _report(operation: HostOperation, ended: _Ended) -> bool:

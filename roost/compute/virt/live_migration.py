@@ -2,46 +2,27 @@
 
 The caller has the source describe the guest, the destination check and prepare, the source move the
 guest, and both finish. After any failure on the way it asks both hosts for the guest's
-:class:`Presence`, the source first, and :func:`outcome_of` returns the outcome. The hosts exchange
-    plain values only, which fit into a message.
+:class:`Presence`, the source first; ``operations/presence.py`` says what follows. The hosts
+exchange plain values only, which fit into a message.
 """
 
+import base64
 import dataclasses
 import enum
+import json
 import pathlib
-from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 from roost import exception
 from roost.compute.virt.driver import GuestResources
 from roost.context import RequestContext
 from roost.objects import Instance, NetworkInfo
+from roost.operations.presence import Presence
 
-
-class Presence(enum.Enum):
-    """The state of a migrating guest on one host."""
-
-    ABSENT = "absent"  # nothing
-    ROOM = "room"  # its folder and perhaps disks, but no guest (yet, or any more)
-    HERE = "here"  # it is active on this host, and not being migrated
-    STOPPED = "stopped"  # it is defined on this host, but not active
-    LEAVING = "leaving"  # it is active on this host, and being copied to another one
-    ARRIVING = "arriving"  # it is being copied to this host, and does not run here yet
-    UNDECIDED = "undecided"  # paused in the switchover: it may run at the destination
-    TORN = "torn"  # post-copy failed: its memory is divided between both hosts
-
-
-class MigrationOutcome(enum.Enum):
-    """The outcome of a live migration, and what the caller must do."""
-
-    WAIT = "wait"  # it is in progress, or the host that decides does not answer
-    ARRIVED = "arrived"  # have both hosts finish, the source first
-    STAYED = "stayed"  # have the destination cancel, then have the guest stay at the source
-    TORN = "torn"  # neither host has the whole guest: change nothing, notify the operator
-    LOST = "lost"  # neither host has the guest
-
-
-_ON_SOURCE = (Presence.HERE, Presence.UNDECIDED, Presence.STOPPED)
+T = TypeVar("T")
+_BYTES: Final = "base64"
 
 
 def check_absent(uuid: str, found: Presence, node: str) -> None:
@@ -51,26 +32,6 @@ def check_absent(uuid: str, found: Presence, node: str) -> None:
     """
     if found not in (Presence.ABSENT, Presence.ROOM):
         raise exception.Conflict(f"The guest {uuid} is {found.value} on {node}.")
-
-
-def outcome_of(source: Presence | None, destination: Presence | None) -> MigrationOutcome:
-    """Return the outcome from a guest's presence on both hosts; None: the host does not answer.
-
-    Ask the source first: a guest that has left it is on the destination by then. A guest belongs to
-    the destination from the moment in which it runs there, and not before. So it never runs twice:
-    the copy that the source still has then must not be started.
-    """
-    if destination in (Presence.HERE, Presence.STOPPED):
-        return MigrationOutcome.ARRIVED
-    if Presence.TORN in (source, destination):
-        return MigrationOutcome.TORN
-    if source is Presence.LEAVING or destination is Presence.ARRIVING:
-        return MigrationOutcome.WAIT
-    if source is Presence.HERE:
-        return MigrationOutcome.STAYED
-    if source is None or destination is None:
-        return MigrationOutcome.WAIT
-    return MigrationOutcome.STAYED if source in _ON_SOURCE else MigrationOutcome.LOST
 
 
 class Phase(enum.Enum):
@@ -148,6 +109,47 @@ class MigrationDestination:
     copied: tuple[str, ...] = ()
     whole: bool = False
     details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class MigrationRest:
+    """What the source of a guest that has left hands over: its console log."""
+
+    console: bytes = b""
+
+
+_MOST: Final = 64 * 1024 * 1024  # bytes that are read of what another host hands over
+
+
+def pack(value: MigrationSource | MigrationDestination | MigrationRest) -> str:
+    """Return what one host hands over to the other, as text."""
+    text = json.dumps(dataclasses.asdict(value), default=_bytes_as_text)
+    return base64.b64encode(zlib.compress(text.encode())).decode()
+
+
+def unpack(kind: Callable[..., T], text: str | None) -> T:
+    """Return what :func:`pack` was given.
+
+    :raises roost.exception.Invalid: when it is something else
+    """
+    try:
+        packed = zlib.decompressobj().decompress(base64.b64decode(text or ""), _MOST)
+        given = json.loads(packed, object_hook=_bytes_of_text)
+        if "disks" in given:
+            given["disks"] = tuple(MovingDisk(**disk) for disk in given["disks"])
+        return kind(**given)
+    except (TypeError, ValueError, zlib.error) as error:
+        raise exception.Invalid(
+            f"The other host has handed over something else: {error}"
+        ) from error
+
+
+def _bytes_as_text(value: bytes) -> dict[str, str]:
+    return {_BYTES: base64.b64encode(value).decode()}
+
+
+def _bytes_of_text(value: dict[str, Any]) -> Any:
+    return base64.b64decode(value[_BYTES]) if {*value} == {_BYTES} else value
 
 
 class MigrationSources(Protocol):

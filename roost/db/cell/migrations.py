@@ -19,7 +19,7 @@ from roost.db.insert import insert_once
 from roost.db.ordering import Sort
 from roost.db.types import database_now
 from roost.objects import Flavor, Instance, Migration
-from roost.objects.migration import ENDED, FINISHED, MIGRATING
+from roost.objects.migration import COPYING, ENDED, FINISHED
 from roost.operations.steps import DESTINATION, SOURCE
 
 NEWEST_FIRST: Final = (Sort("created_at", descending=True), Sort("uuid", descending=True))
@@ -131,7 +131,7 @@ def update(
 
 def note_copied(session: Session, instance_uuid: str, copied: Mapping[str, int]) -> None:
     """Note how many bytes of disks are copied, by column, in the migration that is under way."""
-    mine = (_c.instance_uuid == instance_uuid, _c.status == MIGRATING)
+    mine = (_c.instance_uuid == instance_uuid, _c.status.in_(COPYING))
     values = {**copied, "updated_at": database_now()}
     session.execute(sa.update(_table).where(*mine).values(values))
 
@@ -141,7 +141,7 @@ def progress(session: Session, instance_uuids: Collection[str]) -> dict[str, int
     total, processed = _c.disk_total_bytes, _c.disk_processed_bytes
     rows = session.execute(
         sa.select(_c.instance_uuid, total, processed).where(
-            _c.instance_uuid.in_(instance_uuids), _c.status == MIGRATING, total > 0
+            _c.instance_uuid.in_(instance_uuids), _c.status.in_(COPYING), total > 0
         )
     )
     return {row.instance_uuid: 100 * row[2] // row[1] for row in rows}

@@ -119,6 +119,7 @@ class OverdueOperation(NamedTuple):
     step: str
     attempt: int
     tries: int
+    handover: str | None
     task_state: str | None
     lease_until: datetime.datetime
 

@@ -27,7 +27,11 @@ def of_host(
         "compute": {"virt_driver": "libvirt"},
         "bridge": {"uplinks": f"{uplink}={UPLINK}"},
         "consoles": {"host_listen": address},
-        "libvirt": {"live_migration_inbound_addr": address, "migration_tls_dir": ""},
+        "libvirt": {
+            "live_migration_inbound_addr": address,
+            "live_migration_uri": f"qemu+tcp://{address}/system",  # they trust each other
+            "migration_tls_dir": "",
+        },
     }
     if metadata_url:
         own["bridge"]["metadata_url"] = metadata_url

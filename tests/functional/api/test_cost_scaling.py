@@ -51,6 +51,7 @@ ARGUMENTS = {
     "removeSecurityGroup": {"name": "default"},
     "resize": {"flavorRef": api_harness.LARGER},
     "evacuate": {"onSharedStorage": False},
+    "os-migrateLive": {"host": None, "block_migration": False, "disk_over_commit": False},
 }
 BEGINS = {
     "os-start": states.STOPPED,

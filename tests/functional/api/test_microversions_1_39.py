@@ -17,6 +17,7 @@ from tests.microversion_boundary import (
     evacuating,
     fields,
     listed,
+    migrating_live,
     show,
     statuses,
     told,
@@ -238,6 +239,29 @@ def test_2_29_the_host_of_an_evacuation_may_be_forced(shared):
     assert evacuating(shared, host="new-host")("2.29").status_code == 200
     assert not shared.scheduler.asked[-1].forced
     assert evacuating(shared, force=True)("2.29").status_code == 400
+
+
+def test_2_25_block_migration_may_be_auto(shared):
+    auto = {"host": None, "block_migration": "auto"}
+    assert statuses(25, migrating_live(shared, **auto)) == (400, 202)
+    said = {"host": None, "block_migration": True}
+    assert statuses(25, migrating_live(shared, **said, disk_over_commit=False)) == (202, 400)
+    assert migrating_live(shared, **said)("2.25").status_code == 202
+
+
+def test_2_30_the_host_of_a_live_migration_may_be_forced(shared):
+    with shared.api_db.begin() as session:
+        cells.map_host(session, "new-host", CELL1)
+    named = {"host": "new-host", "block_migration": "auto"}
+    assert statuses(30, migrating_live(shared, **named, force=True)) == (400, 202)
+    assert shared.scheduler.asked[-1].forced
+    assert migrating_live(shared, **named)("2.30").status_code == 202
+    assert not shared.scheduler.asked[-1].forced
+
+
+def test_2_34_a_live_migration_is_checked_after_the_answer(shared):
+    auto = {"host": None, "block_migration": "auto"}
+    assert statuses(34, migrating_live(shared, **auto)) == (202, 202)  # as it always was here
 
 
 def test_2_31_tokens_of_all_consoles_can_be_shown(shared):

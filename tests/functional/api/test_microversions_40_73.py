@@ -27,6 +27,7 @@ from tests.microversion_boundary import (
     failed_actions,
     fields,
     listed,
+    migrating_live,
     show,
     statuses,
     tell_event,
@@ -308,10 +309,12 @@ def test_2_67_devices_of_a_new_server_may_name_a_type_of_volume(shared):
     assert statuses(67, create(shared, block_device_mapping_v2=[untyped])) == (400, 202)
 
 
-def test_2_68_nobody_forces_the_host_of_an_evacuation_any_more(shared):
+def test_2_68_nobody_forces_the_host_of_a_move_any_more(shared):
     with shared.api_db.begin() as session:
         cells.map_host(session, "new-host", CELL1)
     assert statuses(68, evacuating(shared, host="new-host", force=True)) == (200, 400)
+    live = {"host": "new-host", "block_migration": "auto", "force": True}
+    assert statuses(68, migrating_live(shared, **live)) == (202, 400)
 
 
 @pytest.mark.parametrize("path", ["/v2.1/servers", "/v2.1/servers/detail"])

@@ -145,7 +145,7 @@ def test_an_action_that_there_is_not_is_told_by_name(world):
     ("action", "version", "status"),
     [
         ("shelve", "2.1", 501),
-        ("os-migrateLive", "2.96", 501),
+        ("shelve", "2.96", 501),
         ("trigger_crash_dump", "2.16", 404),
     ],
 )

@@ -21,7 +21,8 @@ from roost.db.cell import (
 from roost.db.types import utcnow
 from roost.objects import InstanceResources, OperationParams
 from roost.operations import kinds
-from roost.operations.kinds import CONFIRM_RESIZE, EVACUATE, MIGRATE, REVERT_RESIZE
+from roost.operations.advance import Outcome
+from roost.operations.kinds import CONFIRM_RESIZE, EVACUATE, LIVE_MIGRATE, MIGRATE, REVERT_RESIZE
 from roost.rpc.scheduler import RESERVATION_LIFETIME
 from tests.builders import a_migration, a_numa_topology, a_spec, an_instance
 from tests.operation_rows import a_report
@@ -30,6 +31,7 @@ from tests.unit.db.test_cell import an_action
 STATUS = {
     MIGRATE: "migrating",
     EVACUATE: "migrating",
+    LIVE_MIGRATE: "preparing",
     CONFIRM_RESIZE: "confirming",
     REVERT_RESIZE: "reverting",
 }
@@ -169,6 +171,7 @@ def test_a_host_says_how_much_is_copied_as_long_as_its_step_is_under_way(cell, b
         (CONFIRM_RESIZE, "h2", "h1", "confirmed"),
         (REVERT_RESIZE, "h1", "h2", "reverted"),
         (EVACUATE, "h2", "h1", "done"),
+        (LIVE_MIGRATE, "h2", "h1", "completed"),
     ],
 )
 def test_its_end_leaves_one_host_and_one_claim(cell, begin, report, kind, on, leaves, ended):
@@ -180,6 +183,46 @@ def test_its_end_leaves_one_host_and_one_claim(cell, begin, report, kind, on, le
     assert (status(cell, uuid), cell.scheduler.released) == (ended, [(uuid, leaves)])
     with cell.database.read() as session:  # an evacuation ends without the host that it leaves
         assert left_behind.on_host(session, leaves) == ({uuid} if kind is EVACUATE else set())
+
+
+def test_a_live_migration_shows_how_far_it_is(cell, begin, report):
+    uuid, seen = begin(LIVE_MIGRATE), []
+    for _ in LIVE_MIGRATE.steps:
+        seen.append((of(cell, uuid).step, status(cell, uuid)))
+        report(uuid, handover="something")
+    assert seen == [
+        *(("describe", "preparing"), ("make_room", "preparing")),
+        *(("transfer", "running"), ("take_over", "post-migrating")),
+    ]
+
+
+def test_what_a_guest_has_left_at_a_source_that_died_is_noted_there(cell, begin, report):
+    uuid = begin(LIVE_MIGRATE)
+    for handover in ("guest", "room"):
+        report(uuid, handover=handover)
+    report(uuid, outcome=Outcome.UNDECIDED, reason="the bus broke")
+    assert of(cell, uuid).step == "look_at_source"
+    report(uuid, handover="room")
+    assert (of(cell, uuid).step, of(cell, uuid).host) == ("look_at_destination", "h2")
+    report(uuid)
+    assert of(cell, uuid).step == "take_over"
+    report(uuid)
+    assert (status(cell, uuid), row(cell, uuid).host) == ("completed", "h2")
+    with cell.database.read() as session:
+        assert left_behind.on_host(session, "h1") == {uuid}
+
+
+def test_a_server_whose_guest_neither_host_has_is_in_error(cell, begin, report):
+    uuid = begin(LIVE_MIGRATE)
+    for handover in ("guest", "room"):
+        report(uuid, handover=handover)
+    report(uuid, outcome=Outcome.UNDECIDED, reason="the bus broke")
+    report(uuid, handover="absent")
+    report(uuid, outcome=Outcome.LOST)
+    assert (row(cell, uuid).vm_state, row(cell, uuid).host) == (states.ERROR, "h1")
+    assert (status(cell, uuid), cell.scheduler.released) == ("failed", [(uuid, "h2")])
+    with cell.database.read() as session:
+        assert left_behind.on_host(session, "h2") == {uuid}
 
 
 @pytest.mark.parametrize(

@@ -1,31 +1,23 @@
 """What follows after each step: a function of the kind, the step and its outcome."""
 
-import dataclasses
+import functools
 
 import pytest
 
 from roost import states
 from roost.operations import kinds
 from roost.operations.advance import End, Go, HostState, Outcome, Stay, after, is_undo, overdue
-from roost.operations.kinds import CONFIRM_RESIZE, MIGRATE, REBUILD, REVERT_RESIZE, SOFT_DELETE
-from roost.operations.steps import DESTINATION, IN_ERROR, SOURCE, OperationStep
+from roost.operations.kinds import (
+    CONFIRM_RESIZE,
+    LIVE_MIGRATE,
+    MIGRATE,
+    REBUILD,
+    REVERT_RESIZE,
+    SOFT_DELETE,
+)
+from roost.operations.steps import IN_ERROR
 
 DONE, FAILED, SPOILT = Outcome.DONE, Outcome.FAILED, Outcome.SPOILT
-ASK = OperationStep(name="look", at=DESTINATION, task="migrating")
-SWITCH = OperationStep(name="switch", at=SOURCE, task="migrating", ask=ASK)
-BEFORE = OperationStep(
-    name="open",
-    at=DESTINATION,
-    task="migrating",
-    undo=OperationStep(name="close", at=DESTINATION, task="migrating"),
-)
-LIVE = dataclasses.replace(
-    MIGRATE,
-    name="live",
-    tasks=("migrating",),
-    steps=(BEFORE, SWITCH, OperationStep(name="tidy", at=SOURCE, task="migrating")),
-    lost=IN_ERROR,
-)
 
 
 def names(kind, *outcomes, first=None):
@@ -107,13 +99,51 @@ def test_the_step_of_a_dead_host_is_undone_or_waits_until_no_guest_can_run_there
 
 def test_where_the_guest_may_be_on_either_side_both_are_asked_before_anything_is_undone():
     for lost in (
-        after(LIVE, "switch", Outcome.UNDECIDED),
-        waiting(LIVE, "switch", HostState.DOWN).next,
-        waiting(LIVE, "switch", HostState.FENCED).next,
-        waiting(LIVE, "switch", tries=10).next,
+        after(LIVE_MIGRATE, "transfer", Outcome.UNDECIDED),
+        waiting(LIVE_MIGRATE, "transfer", HostState.DOWN).next,
+        waiting(LIVE_MIGRATE, "transfer", HostState.FENCED).next,
+        waiting(LIVE_MIGRATE, "transfer", tries=10).next,
     ):
-        assert lost == Go(ASK)
-    assert names(LIVE, DONE, DONE, first="look") == ["tidy", End(LIVE.done)]
-    assert names(LIVE, FAILED, DONE, first="look") == ["close", End(LIVE.failed)]
-    assert after(LIVE, "look", Outcome.UNDECIDED) is Stay.REPEAT
-    assert after(LIVE, "look", Outcome.LOST) == End(IN_ERROR)
+        assert lost.step.name == "look_at_source"
+    asked = functools.partial(names, LIVE_MIGRATE, first="look_at_source")
+    assert asked(DONE, DONE, DONE) == ["look_at_destination", "take_over", End(LIVE_MIGRATE.done)]
+    back = ["look_at_destination", "clear_room", "go_on_here", End(LIVE_MIGRATE.failed)]
+    assert asked(DONE, Outcome.STAYED, DONE, DONE) == back
+    assert asked(DONE, Outcome.UNDECIDED) == ["look_at_destination", "look_at_source"]
+    assert asked(DONE, Outcome.LOST) == ["look_at_destination", End(LIVE_MIGRATE.lost)]
+
+
+@pytest.mark.parametrize("name", ["look_at_source", "look_at_destination", "take_over"])
+def test_nobody_guesses_where_the_guest_is_and_nothing_is_undone_when_it_has_arrived(name):
+    assert after(LIVE_MIGRATE, name, FAILED) is Stay.REPEAT
+    assert waiting(LIVE_MIGRATE, name, tries=99).next is Stay.REPEAT
+
+
+@pytest.mark.parametrize(
+    ("is_host", "source", "what"),
+    [
+        (HostState.DOWN, "here", "clear_room"),
+        (HostState.DOWN, "room", None),
+        (HostState.DOWN, "", None),
+        (HostState.FENCED, "undecided", "clear_room"),
+        (HostState.FENCED, "room", End(LIVE_MIGRATE.lost)),
+        (HostState.FENCED, "", None),
+    ],
+)
+def test_a_destination_that_is_down_is_left_out_if_the_source_has_the_guest(is_host, source, what):
+    name, host = "look_at_destination", "h2"
+    found = overdue(LIVE_MIGRATE, name, tries=0, host=host, is_host=is_host, handover=source)
+    if isinstance(what, str):
+        assert found.next.step.name == what
+    else:
+        assert found.next == (what or Stay.WAIT)
+    assert not found.skips
+
+
+@pytest.mark.parametrize(
+    ("is_host", "source"), [(HostState.DOWN, ""), (HostState.FENCED, "absent")]
+)
+def test_a_source_that_is_down_is_said_to_be_silent_or_to_have_nothing(is_host, source):
+    found = waiting(LIVE_MIGRATE, "look_at_source", is_host)
+    assert (found.next.step.name, found.handover) == ("look_at_destination", source)
+    assert not found.skips  # else what it has were left behind there

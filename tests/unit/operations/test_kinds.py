@@ -15,7 +15,8 @@ def test_each_step_of_each_kind_has_a_function_on_its_host():
     kinds = [kind for kind in KINDS.values() if not kind.builds]  # they have a flow of their own
     steps = [step for kind in kinds for step in kind.steps]
     undos = [step.undo for step in steps if step.undo is not None]
-    assert set(STEPS) == {step.name for step in (*steps, *undos)}
+    asks = [ask for step in steps for ask in step.asks]
+    assert set(STEPS) == {step.name for step in (*steps, *undos, *asks)}
 
 
 def test_the_task_of_each_step_is_one_of_its_kind():

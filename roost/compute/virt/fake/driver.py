@@ -38,7 +38,6 @@ from roost.compute.virt.fake.migration import (
     FakeMigrationDestinations,
     FakeMigrationSources,
 )
-from roost.compute.virt.live_migration import Presence
 from roost.context import RequestContext
 from roost.objects import (
     GuestConfig,
@@ -49,6 +48,7 @@ from roost.objects import (
     Vif,
     consoles,
 )
+from roost.operations.presence import Presence
 
 _MEASURE: Final = 30.0  # seconds from one measurement to the next
 _DEVICE: Final = ("vendor_id", "product_id", "numa_node", "count")

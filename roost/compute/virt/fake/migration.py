@@ -20,12 +20,12 @@ from roost.compute.virt.live_migration import (
     MigrationSource,
     MovingDisk,
     Phase,
-    Presence,
     Progress,
     check_absent,
 )
 from roost.context import RequestContext
 from roost.objects import Instance, NetworkInfo
+from roost.operations.presence import Presence
 
 _STEPS: Final = 16  # in which all memory is copied
 _MIB: Final = 1024 * 1024

@@ -31,10 +31,11 @@ from roost.compute.virt.libvirt.images import PLAIN, Image
 from roost.compute.virt.libvirt.layout import Blank, DiskLayout
 from roost.compute.virt.libvirt.new_disks import NewDisks
 from roost.compute.virt.libvirt.presence import Residents
-from roost.compute.virt.live_migration import Presence, check_absent
+from roost.compute.virt.live_migration import check_absent
 from roost.context import RequestContext
 from roost.objects import Instance, NetworkInfo
 from roost.objects.instance import SWAP
+from roost.operations.presence import Presence
 
 LOG = logging.getLogger(__name__)
 _HERE: Final = (Presence.HERE, Presence.STOPPED)

@@ -58,10 +58,10 @@ from roost.compute.virt.libvirt.presence import Residents
 from roost.compute.virt.libvirt.rescue import Rescuer
 from roost.compute.virt.libvirt.server_metadata import InstanceElement
 from roost.compute.virt.libvirt.settings import LibvirtSettings
-from roost.compute.virt.live_migration import Presence
 from roost.context import RequestContext
 from roost.objects import ImageMeta, Instance, NetworkInfo, Vif, consoles
 from roost.objects.instance import guest_name
+from roost.operations.presence import Presence
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -29,11 +29,11 @@ from roost.compute.virt.live_migration import (
     MigrationDestination,
     MigrationSource,
     MovingDisk,
-    Presence,
     check_absent,
 )
 from roost.context import RequestContext
 from roost.objects import Instance, NetworkInfo, Vif
+from roost.operations.presence import Presence
 
 _STARTED_BY: Final = ("os/kernel", "os/initrd")
 

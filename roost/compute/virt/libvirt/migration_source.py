@@ -25,9 +25,9 @@ from roost.compute.virt.live_migration import (
     MigrationDestination,
     MigrationSource,
     MovingDisk,
-    Presence,
     Progress,
 )
+from roost.operations.presence import Presence
 
 LOG = logging.getLogger(__name__)
 _LOOK: Final = 1.0

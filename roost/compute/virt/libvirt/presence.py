@@ -10,7 +10,8 @@ import libvirt
 from roost import exception
 from roost.compute.virt.libvirt.connection import Connection
 from roost.compute.virt.libvirt.folder import Folders
-from roost.compute.virt.live_migration import Phase, Presence, Progress
+from roost.compute.virt.live_migration import Phase, Progress
+from roost.operations.presence import Presence
 
 T = TypeVar("T")
 

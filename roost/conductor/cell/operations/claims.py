@@ -25,7 +25,7 @@ from roost.objects import (
     Selection,
     TriedHost,
 )
-from roost.objects.migration import MIGRATING
+from roost.objects.migration import COMING
 from roost.objects.request import Retry
 from roost.operations import kinds
 from roost.operations.steps import DESTINATION, SOURCE
@@ -54,8 +54,8 @@ class MoveClaims:
 
         :param operation: as its row is
         """
-        first = kinds.get(operation.kind).steps[0]
-        if first.at != DESTINATION or first.undo is None or operation.step != first.name:
+        arrival = kinds.get(operation.kind).arrival
+        if arrival is None or operation.step != arrival.name:
             return False
         assert operation.created_at is not None, "it is as its row is"
         age = self.database.now() - operation.created_at
@@ -164,7 +164,7 @@ class MoveClaims:
         """Note the CPUs and devices of a claim, which may have been made again."""
         with self.database.begin() as session:
             migrations.update(
-                session, migration.uuid, {"dest_resources": resources}, expected=[MIGRATING]
+                session, migration.uuid, {"dest_resources": resources}, expected=COMING
             )
 
 

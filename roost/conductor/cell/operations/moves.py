@@ -38,19 +38,22 @@ from roost.objects import (
     Selection,
 )
 from roost.objects.migration import (
+    COMING,
     CONFIRMED,
     CONFIRMING,
     DONE,
     FAILED,
     FINISHED,
+    LIVE_FAILED,
     MIGRATING,
+    POST_MIGRATING,
     REVERTING,
 )
 from roost.operations import advance, kinds
 from roost.operations.steps import DESTINATION, SOURCE, Ending, OperationStep
 
 LOG = logging.getLogger(__name__)
-_UNDER_WAY: Final = (MIGRATING, FINISHED, CONFIRMING, REVERTING)
+_UNDER_WAY: Final = (*COMING, POST_MIGRATING, FINISHED, CONFIRMING, REVERTING)
 
 
 class Moving(NamedTuple):
@@ -120,11 +123,16 @@ class ServerMoves:
             if gives and kind.comes_with_lease(step) and not services.is_forced_down(session, host):
                 until = now + datetime.timedelta(seconds=self.lease_seconds)
                 given = GivenLease.of(since=now, until=until)
-            if "reason" in values and operation.step == kind.steps[0].name:
+            if "reason" in values and kind.arrival and operation.step == kind.arrival.name:
                 spec, _ = operations.request_of(session, operation) or (None, None)
                 left = spec and _without(spec, migration)
                 values["params"] = OperationParams.of(spec=left)
             instances.update(session, uuid, changes, expected={"task_state": kind.tasks})
+            if step.migration not in (None, migration.status):
+                status = {"status": step.migration}
+                migrations.update(session, migration.uuid, status, expected=_UNDER_WAY)
+            if kind.in_question(operation.step) and step in kind.steps:  # its source knows nothing
+                left_behind.note(session, uuid, migration.source_host)
             operations.go_on(
                 session,
                 operation,
@@ -185,13 +193,15 @@ class ServerMoves:
         with self.database.begin() as session:
             changes = {"task_state": step.task}
             instances.update(session, uuid, changes, expected={"task_state": kind.tasks})
-            migrations.update(session, migration.uuid, destination, expected=[MIGRATING])
+            status = step.migration or MIGRATING
+            changed = {**destination, "status": status}
+            migrations.update(session, migration.uuid, changed, expected=COMING)
             operations.go_on(
                 session,
                 operation,
                 step,
                 report.found.events,
-                host=chosen.host,
+                host=chosen.host if step.at == DESTINATION else migration.host_at(step.at),
                 until=self._until(),
                 reason=None,
             )
@@ -205,9 +215,11 @@ class ServerMoves:
         migrations.update(session, migration.uuid, {"status": status}, expected=_UNDER_WAY)
         if status == DONE:
             left_behind.note(session, migration.instance_uuid, migration.source_host)
+        if status == LIVE_FAILED and ending.vm_state == states.ERROR:  # it has prepared for it
+            left_behind.note(session, migration.instance_uuid, migration.host_at(DESTINATION))
         if status == CONFIRMED and migration.migration_type == "resize":
             _keep_devices(session, migration)
-        return moving.reason if status == FAILED else None
+        return moving.reason if status in (FAILED, LIVE_FAILED) else None
 
     def _until(self) -> datetime.datetime:
         """Return until when a host must have begun the step that it is sent now."""

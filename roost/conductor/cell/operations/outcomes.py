@@ -196,6 +196,7 @@ class OperationOutcomes:
             tries=overdue.tries,
             host=operation.host or "",
             is_host=self._state_of(overdue) if is_down else HostState.UP,
+            handover=overdue.handover,
         )
         if what.next is Stay.REPEAT:
             if kind.builds:
@@ -222,7 +223,7 @@ class OperationOutcomes:
                     overdue.step, overdue.host, event.details)  # fmt: skip
         found = ObservedGuest(overdue.host, None, events=[event], reason=what.why)
         outcome = Outcome.DONE if what.skips else Outcome.LOST
-        report = StepReport(found, outcome, details=what.why)
+        report = StepReport(found, outcome, handover=what.handover, details=what.why)
         self._go_on(context, operation, what.next, report, overdue=overdue)
 
     def send(self, context: RequestContext, operation: Operation) -> None:

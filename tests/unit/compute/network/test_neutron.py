@@ -7,7 +7,6 @@ import pytest
 from roost import exception, states
 from roost.compute.network.neutron import NeutronDriver, PortWait
 from roost.compute.network.vifs import Vifs
-from roost.external.neutron_ports import NeutronPorts
 from roost.objects import ExternalEvent, NetworkRequest, PortResources, network
 from tests.builders import a_context, a_uuid, an_instance
 from tests.fakes.cell_conductor import FakeCellConductor
@@ -38,9 +37,7 @@ def conductor():
 
 def a_driver(neutron, conductor, host="h1", vifs=None, **waiting):
     waiting = PortWait(**{"seconds": 0.05, "look": 0.01} | waiting)
-    return NeutronDriver(
-        NeutronPorts(neutron), conductor, host=host, zone="nova", waiting=waiting, vifs=vifs
-    )
+    return NeutronDriver(neutron, conductor, host=host, zone="nova", waiting=waiting, vifs=vifs)
 
 
 @pytest.fixture
@@ -288,6 +285,37 @@ def test_a_server_moves_with_the_interfaces_that_it_has_by_then(neutron, driver,
     moved = a_driver(neutron, conductor, host="h2").allocate(a_context(), server)
     assert [vif.id for vif in moved.vifs] == [attached.id]
     assert [port.binding_host_id for port in ports(neutron)] == ["h2"]
+
+
+def bindings(neutron, info):
+    return {one.host: one.status for one in neutron.port_bindings(info.vifs[0].id)}
+
+
+@pytest.mark.parametrize("there", ["h2", "h1"])
+def test_a_port_works_on_one_host_while_another_expects_its_guest(
+    neutron, driver, conductor, server, there
+):
+    """It arrives at h2, or stays at h1."""
+    hosts = {"h1": driver, "h2": a_driver(neutron, conductor, host="h2")}
+    server.task_state = states.MIGRATING
+    info = hosts["h2"].expect(server)
+    assert hosts["h2"].expect(server) == info
+    assert [vif.host for vif in info.vifs] == ["h2"]
+    assert bindings(neutron, info) == {"h1": "ACTIVE", "h2": "INACTIVE"}
+    port = neutron.get_port(info.vifs[0].id)
+    assert port.binding_profile["migrating_to"] == "h2"
+    for _ in range(2):
+        info = hosts[there].allocate(a_context(), server)
+    assert [vif.host for vif in info.vifs] == [there]
+    assert bindings(neutron, info) == {there: "ACTIVE"}
+    assert "migrating_to" not in neutron.get_port(info.vifs[0].id).binding_profile
+
+
+def test_a_host_that_a_port_cannot_be_bound_to_expects_no_guest(neutron, conductor, server):
+    neutron.unbindable.add("h2")
+    with pytest.raises(exception.BuildFailed) as failed:
+        a_driver(neutron, conductor, host="h2").expect(server)
+    assert failed.value.reschedulable
 
 
 def test_a_server_in_no_state_for_it_gets_no_interface(neutron, driver, server):

@@ -2,7 +2,15 @@
 
 import pytest
 
-from roost.compute.virt.live_migration import MigrationOutcome, Presence, outcome_of
+from roost import exception
+from roost.compute.virt.live_migration import (
+    MigrationRest,
+    MigrationSource,
+    MovingDisk,
+    pack,
+    unpack,
+)
+from roost.operations.presence import MigrationOutcome, Presence, outcome_of
 
 A = Presence
 PLACES = [*Presence, None]
@@ -44,3 +52,17 @@ def test_where_a_guest_is_follows_from_what_both_hosts_have(source, destination,
 @pytest.mark.parametrize("source", PLACES)
 def test_what_runs_at_the_destination_is_never_started_at_the_source(source):
     assert outcome_of(source, Presence.HERE) is MigrationOutcome.ARRIVED
+
+
+def test_what_a_host_hands_over_is_what_the_other_reads():
+    disk = MovingDisk("disk", "vda", 10, 5, base="base")
+    given = MigrationSource("uuid", "h1", "fake", 1, "here", (disk,), b"\x00drive", {"cpu": "x"})
+    assert unpack(MigrationSource, pack(given)) == given
+    rest = MigrationRest(b"login: \xff")
+    assert unpack(MigrationRest, pack(rest)) == rest
+
+
+@pytest.mark.parametrize("text", [None, "", "room", "bm90IHppcHBlZA==", pack(MigrationRest())])
+def test_what_is_something_else_is_refused(text):
+    with pytest.raises(exception.Invalid, match="something else"):
+        unpack(MigrationSource, text)

@@ -19,7 +19,8 @@ from roost.compute.virt.libvirt.migration_source import (
     parameters_of,
 )
 from roost.compute.virt.libvirt.settings import MigrationSettings, TimeoutAction
-from roost.compute.virt.live_migration import MigrationDestination, Presence
+from roost.compute.virt.live_migration import MigrationDestination
+from roost.operations.presence import Presence
 from tests.builders import a_uuid, a_vif
 from tests.stories.libvirt_domains import DOMAINS, ON_A_BRIDGE, a_domain, a_topology
 

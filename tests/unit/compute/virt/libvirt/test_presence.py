@@ -4,7 +4,8 @@ import libvirt
 import pytest
 
 from roost.compute.virt.libvirt.presence import presence, progress
-from roost.compute.virt.live_migration import Phase, Presence
+from roost.compute.virt.live_migration import Phase
+from roost.operations.presence import Presence
 
 RUNNING = (libvirt.VIR_DOMAIN_RUNNING, libvirt.VIR_DOMAIN_RUNNING_BOOTED)
 OFF = (libvirt.VIR_DOMAIN_SHUTOFF, libvirt.VIR_DOMAIN_SHUTOFF_SHUTDOWN)

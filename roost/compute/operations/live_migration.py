@@ -1,0 +1,132 @@
+"""The steps of live migrations that are the work of this host: as the source, or the destination.
+
+A cell-conductor sends them one after the other (``conductor/cell/operations/``). The driver of the
+source copies the guest, and does so to the end even if this process dies. So when a host has not
+reported the end of that step, both hosts are asked where the guest is, the source first.
+"""
+
+import contextlib
+from collections.abc import Mapping
+from typing import Final
+
+from roost import exception
+from roost.compute.operations.move import bind, find_image, instance_at
+from roost.compute.operations.operation import Do, HostOperation, step
+from roost.compute.virt.driver import GuestResources
+from roost.compute.virt.live_migration import (
+    MigratesGuests,
+    MigrationDestination,
+    MigrationRest,
+    MigrationSource,
+    pack,
+    unpack,
+)
+from roost.operations.advance import Outcome, find_outcome
+from roost.operations.presence import Presence
+from roost.operations.steps import DESTINATION
+
+_LOOK: Final = 1.0  # seconds between two looks at a guest that is copied
+_PAUSE: Final = 5.0  # seconds until both hosts are asked again
+
+
+def _migrating(operation: HostOperation) -> MigratesGuests:
+    virt = operation.host.virt
+    if not isinstance(virt, MigratesGuests):
+        raise exception.Unsupported("The hypervisor of this host cannot migrate running guests.")
+    return virt
+
+
+@step
+def describe(operation: HostOperation) -> None:
+    """Describe the guest to its destination; it changes nothing."""
+    operation.handover = pack(_migrating(operation).departures().describe(operation.uuid))
+
+
+@step
+def make_room(operation: HostOperation) -> None:
+    """Check that the guest can run here; claim its resources, and prepare for it.
+
+    :raises roost.exception.Unsupported: when it cannot; the message says why
+    """
+    host, instance = operation.host, instance_at(operation, DESTINATION)
+    arrivals = _migrating(operation).arrivals()
+    outgoing = unpack(MigrationSource, operation.row.handover)
+    arrivals.check(outgoing)
+    host.tracker.claim(instance, arriving=True)
+    operation.handover = pack(
+        arrivals.prepare(
+            operation.context,
+            instance,
+            outgoing,
+            image_path=find_image(operation),
+            network_info=host.expect_networks(operation.context, instance),
+            resources=GuestResources.of(instance),
+        )
+    )
+
+
+@step
+def clear_room(operation: HostOperation) -> None:
+    """Undo :func:`make_room`."""
+    _migrating(operation).arrivals().cancel(operation.uuid)
+    operation.host.unplug(operation.uuid)
+    operation.host.tracker.release(operation.uuid)
+
+
+@step
+def transfer(operation: HostOperation) -> None:
+    """Migrate the guest, and remove what it has left here."""
+    departures = _migrating(operation).departures()
+    departures.move(operation.uuid, unpack(MigrationDestination, operation.row.handover))
+    operation.handover = pack(MigrationRest(departures.finish(operation.uuid)))
+    operation.host.unplug(operation.uuid)
+    operation.host.tracker.forget(operation.uuid)
+
+
+@step
+def look_at_source(operation: HostOperation) -> None:
+    """Find out what this host has of the guest, once it is not copied any more."""
+    virt, stopping = _migrating(operation), operation.host.stopping
+    while (found := virt.presence(operation.uuid)) is Presence.LEAVING:
+        operation.lease.check()
+        if stopping.wait(_LOOK):
+            raise exception.Unavailable("The service of this host is shutting down.")
+    operation.handover = found.value
+
+
+@step
+def look_at_destination(operation: HostOperation) -> Outcome:
+    """Find out whether the guest is here, or where it was."""
+    found = _migrating(operation).presence(operation.uuid)
+    outcome = find_outcome(operation.row.handover, found)
+    if outcome is Outcome.UNDECIDED:
+        operation.host.stopping.wait(_PAUSE)
+    if outcome is Outcome.DONE:
+        operation.handover = pack(MigrationRest())
+    return outcome
+
+
+@step
+def take_over(operation: HostOperation) -> None:
+    """Bind the ports of the guest, which runs here, to this host, and keep it."""
+    instance = instance_at(operation, DESTINATION)
+    bind(operation, instance)
+    rest = unpack(MigrationRest, operation.row.handover)
+    _migrating(operation).arrivals().finish(instance, rest.console)
+
+
+@step
+def go_on_here(operation: HostOperation) -> None:
+    """Let the guest run on where it was, with its ports."""
+    with contextlib.suppress(exception.NotFound):  # it has ended by itself
+        _migrating(operation).departures().stay(operation.uuid)
+    bind(operation, operation.instance)
+
+
+STEPS: Final[Mapping[str, Do]] = {
+    do.__name__: do
+    for do in (
+        *(describe, make_room, clear_room, transfer, look_at_source, look_at_destination),
+        *(take_over, go_on_here),
+    )
+}
