@@ -85,6 +85,10 @@ class ServerEvacuation:
             raise exception.Invalid(
                 f"Compute service of {host} is still in use: it was up at {since}."
             )
+        raise exception.Invalid(
+            f"Compute service of {host} could not be found: nobody knows whether {host} still runs"
+            " the server."
+        )
 
 
 _HOST: Final = {"type": "string", "minLength": 1, "maxLength": 255}

@@ -49,6 +49,12 @@ def test_a_server_is_to_be_created_again_on_a_host_that_is_claimed(world, server
     assert [each["migration_type"] for each in listed["migrations"]] == ["evacuation"]
 
 
+def test_it_stays_on_a_host_that_nobody_knows(world):
+    server = world.place(CELL1, host="renamed", vm_state=states.ACTIVE, task_state=None)
+    status, why = refusal(evacuate(world, server))
+    assert (status, why[:48]) == (400, "Compute service of renamed could not be found: n")
+
+
 def test_it_stays_where_it_may_run(world, server):
     with world.databases[CELL1].begin() as session:
         services.report(session, host="h1", binary=COMPUTE)
