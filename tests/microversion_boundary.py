@@ -5,7 +5,7 @@ What asks is a function of a version, such as ``2.47``.
 
 from roost import states
 from roost.db.api import build_requests
-from roost.db.cell import actions
+from roost.db.cell import actions, migrations, models
 from roost.objects import InstanceAction, InstanceActionEvent
 from tests.api_harness import ADMIN, ALICE, IMAGE
 from tests.builders import CELL1, NOW, a_uuid
@@ -81,6 +81,24 @@ def migrating_live(world, **arguments):
     def ask(version):
         path = f"/v2.1/servers/{active(world).uuid}/action"
         return world.client.post(path, {"os-migrateLive": arguments}, version=version, token=ADMIN)
+
+    return ask
+
+
+def live_migrations(world, request, body=None, *, step="transfer"):
+    """Return what asks something of a new live migration each time, which is in a step."""
+    method, _, rest = request.partition(" ")
+    auto = {"host": None, "block_migration": "auto"}
+
+    def ask(version):
+        server, database = active(world), world.databases[CELL1]
+        path = f"/v2.1/servers/{server.uuid}"
+        world.client.post(f"{path}/action", {"os-migrateLive": auto}, version="2.25", token=ADMIN)
+        with database.begin() as session:
+            session.execute(models.operations.update().values(step=step))
+            number = migrations.unfinished(session, server.uuid).id
+        url = f"{path}/migrations/{number}{rest}"
+        return asking(world.client, f"{method} {url}", body)(version)
 
     return ask
 

@@ -38,6 +38,7 @@ from roost.api.servers import (
     tags,
     volume_attachments,
 )
+from roost.api.servers import migrations as servers_migrations
 from roost.api.servers import security_groups as servers_security_groups
 
 _TABLES: Final = (
@@ -70,6 +71,7 @@ _TABLES: Final = (
     tenant_usage.ROUTES,
     usage_audit_log.ROUTES,
     migrations.ROUTES,
+    servers_migrations.ROUTES,
     extensions.ROUTES,
     external_events.ROUTES,
     networks.ROUTES,

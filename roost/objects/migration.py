@@ -25,7 +25,8 @@ RUNNING: Final = "running"  # the guest is copied
 POST_MIGRATING: Final = "post-migrating"  # it has arrived
 COMPLETED: Final = "completed"
 LIVE_FAILED: Final = "failed"
-ENDED: Final = (CONFIRMED, REVERTED, FAILED, DONE, COMPLETED, LIVE_FAILED)
+CANCELLED: Final = "cancelled"  # an administrator has aborted it
+ENDED: Final = (CONFIRMED, REVERTED, FAILED, DONE, COMPLETED, LIVE_FAILED, CANCELLED)
 # Statuses in which the guest has not arrived; and in which it, or its disks, are copied.
 COMING: Final = (MIGRATING, PREPARING, RUNNING)
 COPYING: Final = (MIGRATING, RUNNING)
@@ -40,13 +41,16 @@ class Migration(base.RoostObject):
     destination. The resources are the NUMA cells, CPUs,
     devices and allocations on each host, None if it has none of them; the destination's names are
     None until a host is chosen. ``dest_ip`` is the address of the destination's hypervisor. The
-    bytes of disks are those that go from host to host, as the destination has reported them last;
-    None: it has not. ``power_before``: the power state of the guest when the move began, or that an
-    evacuated one is to have.
+    bytes of disks, and of the memory of a guest that runs on meanwhile, are those that go from host
+    to host, as the host that copies them has reported them last; None: it has not. What the guest
+    writes meanwhile is copied again, so that more may remain than is left of the total.
+    ``power_before``: the power state of the guest when the move began, or that an evacuated one is
+    to have.
     """
 
-    # 1.1: disk_total_bytes, disk_processed_bytes; 1.2: power_before
-    VERSION = "1.2"
+    # 1.1: disk_total_bytes, disk_processed_bytes; 1.2: power_before; 1.3: of memory,
+    # disk_remaining_bytes
+    VERSION = "1.3"
     fields = {
         "id": fields.IntegerField(nullable=True, default=base.NOTHING),
         "uuid": fields.UUIDField(),
@@ -70,6 +74,10 @@ class Migration(base.RoostObject):
         "new_flavor": fields.ObjectField("Flavor"),
         "disk_total_bytes": fields.IntegerField(nullable=True, default=base.NOTHING),
         "disk_processed_bytes": fields.IntegerField(nullable=True, default=base.NOTHING),
+        "disk_remaining_bytes": fields.IntegerField(nullable=True, default=base.NOTHING),
+        "memory_total_bytes": fields.IntegerField(nullable=True, default=base.NOTHING),
+        "memory_processed_bytes": fields.IntegerField(nullable=True, default=base.NOTHING),
+        "memory_remaining_bytes": fields.IntegerField(nullable=True, default=base.NOTHING),
         "power_before": fields.IntegerField(nullable=True, default=base.NOTHING),
         "request_id": fields.StringField(),
         "user_id": fields.StringField(),

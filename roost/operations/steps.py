@@ -7,6 +7,10 @@ from typing import Final
 from roost import exception, states
 from roost.states import DELETED
 
+# What the host of a live migration may be asked meanwhile: to abort it, or to make it end soon.
+ABORT: Final = "abort"
+FORCE_COMPLETE: Final = "force_complete"
+
 # Who does a step: the host of the server, that of one side of its migration, or any conductor.
 HOST: Final = "host"
 SOURCE: Final = "source"
@@ -165,6 +169,11 @@ class Kind:
     def arrival(self) -> OperationStep | None:
         """The first step of the destination of a move, which may refuse the server."""
         return next((step for step in self.steps if step.at == DESTINATION and step.undo), None)
+
+    @property
+    def copy(self) -> OperationStep | None:
+        """The step that copies a guest which runs on meanwhile, and can be aborted; None: none."""
+        return next((step for step in self.steps if step.ask is not None), None)
 
     def in_question(self, name: str) -> OperationStep | None:
         """Return the step of which the outcome is asked for by the step of a name; None: none."""

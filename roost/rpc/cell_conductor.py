@@ -189,12 +189,13 @@ class CellConductor(interface.Interface):
     @interface.call(since="1.0", own_host="operation.host")
     def advance_operation(
         self, context: RequestContext, *, operation: Operation, changes: dict[str, Any]
-    ) -> None:
+    ) -> str | None:
         """Change the instance in the middle of an operation: to its next task state, mostly.
 
-        Of a step of a move ``changes`` are ``disk_total_bytes`` and ``disk_processed_bytes``, which
-        is copied by now.
+        Of a step of a move ``changes`` are the bytes of disks and memory by their columns, such as
+        ``disk_total_bytes`` and ``disk_processed_bytes``, which is copied by now.
 
+        :returns: what the host is asked meanwhile: ``abort`` or ``force_complete``; None: nothing
         :raises roost.exception.Conflict: when the operation is over; nothing is changed then
         :raises roost.exception.NotFound: when the instance does not exist
         """

@@ -8,6 +8,7 @@ from roost.compute.operations import move
 from roost.compute.virt.fake.cold_moves import FakeColdMoves
 from tests.functional.embedded import embedded_cloud
 from tests.stories.cloud import wait_until
+from tests.stories.live_migrations import *  # noqa: F403
 from tests.stories.moves import *  # noqa: F403
 from tests.stories.moves import MIGRATE
 from tests.stories.power import act, boot, wait_at_rest

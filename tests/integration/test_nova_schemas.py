@@ -23,11 +23,13 @@ from tests import api_harness
 from tests.api_harness import IMAGE, LARGER
 from tests.builders import CELL1, NOW, a_context, a_migration, a_uuid, a_vif
 from tests.external import nova
+from tests.fakes.service_groups import force_down
 from tests.functional.api.sample_requests import body_of, operation_of, prepare, say_that_it_is_up
 
 COMPUTE = [route for route in ROUTES if route.path.startswith("/v2.1")]
 ACT = "/v2.1/servers/{server_id}/action"
 _EVER = microversions.MAXIMUM
+_MIGRATION = "/v2.1/servers/{server_id}/migrations/{migration_id}"
 _VOLUME = "/v2.1/servers/{server_id}/os-volume_attachments/{volume_id}"
 # What is not answered with success: operation, until which microversion, status, and why.
 REFUSED = (
@@ -40,6 +42,8 @@ REFUSED = (
     ("GET /v2.1/os-floating-ips/{floating_ip_id}", _EVER, 404, "local networks have none"),
     ("POST /v2.1/os-floating-ips", _EVER, 404, "likewise"),
     ("DELETE /v2.1/os-floating-ips/{floating_ip_id}", _EVER, 404, "likewise"),
+    (f"DELETE {_MIGRATION}", _EVER, 404, "the server is not migrated"),
+    (f"POST {_MIGRATION}/action", _EVER, 404, "likewise"),
     (f"GET {_VOLUME}", _EVER, 404, "there are no volumes"),
     ("POST /v2.1/servers/{server_id}/os-volume_attachments", _EVER, 501, "likewise"),
     (f"PUT {_VOLUME}", _EVER, 501, "likewise"),
@@ -59,7 +63,6 @@ LACKED = (
     (r".* /os-(volumes|volumes_boot|snapshots|assisted-volume-snapshots)(/.*)?", "no volumes"),
     (r".* /servers/\{server_id\}/shares(/.*)?", "no file systems to share"),
     (r".* /os-baremetal-nodes(/.*)?", "no bare metal"),
-    (r".* /servers/\{server_id\}/migrations/\{id\}(/.*)?", "servers do not move"),
     (r"POST /os-aggregates/\{id\}/images", "hosts get images with servers only"),
     (r"GET /versions/\{id\}", "there is one version"),
 )
@@ -69,13 +72,15 @@ SEQUENCES = {
         {"addTenantAccess": {"tenant": "a"}},
         {"removeTenantAccess": {"tenant": "a"}},
     ),
+    f"POST {_MIGRATION}/action": ({"force_complete": None},),
     "POST /v2.1/os-aggregates/{aggregate_id}/action": (
         {"set_metadata": {"metadata": {"a": "b"}}},
         {"add_host": {"host": "h1"}},
         {"remove_host": {"host": "h1"}},
     ),
 }
-# Action -> what the server is like, and what the action is given.
+_LIVE = {"host": None, "block_migration": False}
+# Action -> what the server is like, and what the action is given, in a microversion perhaps.
 ACTIONS = {
     "os-start": ({"vm_state": states.STOPPED}, None),
     "os-stop": ({}, None),
@@ -92,6 +97,11 @@ ACTIONS = {
     "changePassword": ({}, {"adminPass": "secret"}),
     "trigger_crash_dump": ({}, None),
     "migrate": ({}, None),
+    "evacuate": ({"host": "dead"}, lambda minor: {"onSharedStorage": True} if minor < 14 else {}),
+    "os-migrateLive": (
+        {},
+        lambda minor: _LIVE | ({"disk_over_commit": False} if minor < 25 else {}),
+    ),
     "resize": ({}, {"flavorRef": LARGER}),
     "confirmResize": ({"vm_state": states.RESIZED, "power_state": states.RUNNING}, None),
     "revertResize": ({"vm_state": states.RESIZED}, None),
@@ -268,6 +278,7 @@ def test_an_action_answers_as_in_nova(world, shapes, action):
     for minor in sorted({*operation.beginnings(), *taking, last}):
         server = world.place(CELL1, **_rich() | {"uuid": a_uuid(), "locked": False} | values)
         say_that_it_is_up(world, "h1")
+        force_down(world.databases[CELL1], "dead")
         if server.vm_state == states.RESIZED:
             with world.databases[CELL1].begin() as session:
                 moved = a_migration(
@@ -277,7 +288,8 @@ def test_an_action_answers_as_in_nova(world, shapes, action):
         if action == "restore":
             _put_away(world, server.uuid)
         path = route.path.format(server_id=server.uuid)
-        wrong += _wrong(world, shapes, f"POST {path}", minor, {action: given})
+        body = {action: given(minor) if callable(given) else given}
+        wrong += _wrong(world, shapes, f"POST {path}", minor, body)
     assert wrong == []
 
 

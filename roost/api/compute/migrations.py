@@ -1,7 +1,4 @@
-"""Migrations of servers to other hosts or flavors: their lists over all cells.
-
-Live migrations do not exist yet; so the lists of a server, which have only these, are empty.
-"""
+"""Migrations of servers to other hosts or flavors: their lists over all cells."""
 
 import heapq
 import itertools
@@ -53,7 +50,7 @@ LIST_QUERY: Final = Schema(
 
 
 class Migrations:
-    """Handlers of ``/os-migrations`` and of ``/servers/{id}/migrations``."""
+    """Handler of ``/os-migrations``."""
 
     def __init__(self, dependencies: Dependencies) -> None:
         self._dependencies = dependencies
@@ -72,15 +69,6 @@ class Migrations:
             last = found[-1].uuid if found else ""
             more = pagination.links(call, "migrations", full=len(found) == limit, last=last)
         return Answer({"migrations": [_view(one, call, ids) for one in found], **more})
-
-    def list_of_server(self, call: Call) -> Answer:
-        self._locator.find(call, call.params["server_id"])
-        return Answer({"migrations": []})
-
-    def show_of_server(self, call: Call) -> Answer:
-        server, migration = call.params["server_id"], call.params["migration_id"]
-        self._locator.find(call, server)
-        raise exception.NotFound(f"Migration {migration} not found for instance {server}.")
 
     def _page(self, call: Call, wanted: MigrationFilter, limit: int) -> list[Migration]:
         cells = [cell for cell in self._dependencies.cells.all() if not cell.is_cell0]
@@ -177,8 +165,6 @@ def _view(migration: Migration, call: Call, flavor_ids: Mapping[str, int]) -> di
     return shown
 
 
-_OF_SERVER: Final = "/v2.1/servers/{server_id}/migrations"
-
 ROUTES: Final[tuple[Route, ...]] = (
     row(
         "GET /v2.1/os-migrations",
@@ -186,19 +172,5 @@ ROUTES: Final[tuple[Route, ...]] = (
         Rule(_INDEX, MANAGER, "List the migrations of the project's servers."),
         checks=(_ALL_PROJECTS, _HOSTS),
         query=LIST_QUERY,
-    ),
-    row(
-        f"GET {_OF_SERVER}",
-        (Migrations, Migrations.list_of_server),
-        Rule(
-            "os_compute_api:servers:migrations:index", MANAGER, "List the migrations of a server."
-        ),
-        since=23,
-    ),
-    row(
-        f"GET {_OF_SERVER}/{{migration_id}}",
-        (Migrations, Migrations.show_of_server),
-        Rule("os_compute_api:servers:migrations:show", ADMIN, "Show a migration of a server."),
-        since=23,
     ),
 )

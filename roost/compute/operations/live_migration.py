@@ -6,10 +6,13 @@ reported the end of that step, both hosts are asked where the guest is, the sour
 """
 
 import contextlib
-from collections.abc import Mapping
+import logging
+import threading
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from roost import exception
+from roost.compute.leases import LostLease
 from roost.compute.operations.move import bind, find_image, instance_at
 from roost.compute.operations.operation import Do, HostOperation, step
 from roost.compute.virt.driver import GuestResources
@@ -18,13 +21,15 @@ from roost.compute.virt.live_migration import (
     MigrationDestination,
     MigrationRest,
     MigrationSource,
+    MigrationSources,
     pack,
     unpack,
 )
 from roost.operations.advance import Outcome, find_outcome
 from roost.operations.presence import Presence
-from roost.operations.steps import DESTINATION
+from roost.operations.steps import ABORT, DESTINATION, FORCE_COMPLETE
 
+LOG = logging.getLogger(__name__)
 _LOOK: Final = 1.0  # seconds between two looks at a guest that is copied
 _PAUSE: Final = 5.0  # seconds until both hosts are asked again
 
@@ -77,10 +82,54 @@ def clear_room(operation: HostOperation) -> None:
 def transfer(operation: HostOperation) -> None:
     """Migrate the guest, and remove what it has left here."""
     departures = _migrating(operation).departures()
-    departures.move(operation.uuid, unpack(MigrationDestination, operation.row.handover))
+    incoming = unpack(MigrationDestination, operation.row.handover)
+    with _watched(operation, departures):
+        departures.move(operation.uuid, incoming)
     operation.handover = pack(MigrationRest(departures.finish(operation.uuid)))
     operation.host.unplug(operation.uuid)
     operation.host.tracker.forget(operation.uuid)
+
+
+@contextlib.contextmanager
+def _watched(operation: HostOperation, departures: MigrationSources) -> Iterator[None]:
+    """Report how much is copied during the block, and do what this host is asked meanwhile."""
+    over = threading.Event()
+
+    def watch() -> None:
+        done = None
+        while not over.wait(_LOOK):
+            try:
+                asked = _report(operation, departures)
+                if asked == ABORT != done:
+                    departures.abort(operation.uuid)
+                elif asked == FORCE_COMPLETE != done:
+                    departures.complete(operation.uuid)
+                done = asked
+            except LostLease:
+                return  # the copy goes on: whoever has the operation now asks both hosts
+            except exception.RoostError as error:
+                LOG.info("%s: %s", operation, error.message)
+
+    watching = threading.Thread(target=watch, name="watch", daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watching.join()
+
+
+def _report(operation: HostOperation, departures: MigrationSources) -> str | None:
+    found = departures.progress(operation.uuid)
+    if found is None:  # it has not begun, or is over
+        return None
+    columns = ("total", "processed", "remaining")
+    copied = {
+        f"{what}_{part}_bytes": getattr(found, f"{what}_{part}")
+        for what in ("memory", "disk")
+        for part in columns
+    }
+    return operation.note_copied(**copied)
 
 
 @step

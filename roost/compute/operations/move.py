@@ -190,7 +190,7 @@ def _reports(operation: HostOperation) -> NoteCopied:
     def note(total: int, processed: int) -> None:
         nonlocal last
         if clock() - last >= _PAUSE:
-            operation.note_copied(total, processed)
+            operation.note_copied(disk_total_bytes=total, disk_processed_bytes=processed)
             last = clock()
 
     return note

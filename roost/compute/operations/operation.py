@@ -146,20 +146,21 @@ class HostOperation:
         except (exception.Conflict, exception.NotFound) as error:
             raise LostLease(error.message) from error
 
-    def note_copied(self, total: int, processed: int) -> None:
-        """Report how many bytes of the disks of a guest are copied; a report may be lost.
+    def note_copied(self, **copied: int) -> str | None:
+        """Report how many bytes of a guest are copied, by column; a report may be lost.
 
+        :returns: what this host is asked meanwhile; None: nothing
         :raises LostLease: when the move is over, or in another step
         """
-        copied = {"disk_total_bytes": total, "disk_processed_bytes": processed}
         try:
-            self.host.conductor.advance_operation(
+            return self.host.conductor.advance_operation(
                 self.context, operation=self.named, changes=copied
             )
         except (exception.Conflict, exception.NotFound) as error:
             raise LostLease(error.message) from error
         except exception.RoostError as error:
             LOG.info("%s: its progress is not reported: %s", self, error.message)
+            return None
 
     def __str__(self) -> str:
         step = f" ({self.row.step})" if self.row.step != self.kind.name else ""

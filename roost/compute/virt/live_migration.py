@@ -195,6 +195,13 @@ class MigrationSources(Protocol):
         :raises roost.exception.Unsupported: when this host does not permit post-copy
         """
 
+    def complete(self, uuid: str) -> None:
+        """Have its migration end soon: by post-copy where this host permits it, else paused.
+
+        :raises roost.exception.Conflict: when none is in progress
+        :raises roost.exception.NotFound: when there is none
+        """
+
     def stay(self, uuid: str) -> None:
         """Resume a guest here after its destination has cancelled; no error when it runs already.
 

@@ -179,8 +179,8 @@ class CellConductorManager:
 
     def advance_operation(
         self, context: RequestContext, *, operation: Operation, changes: dict[str, Any]
-    ) -> None:
-        self._outcomes.advance(operation, changes)
+    ) -> str | None:
+        return self._outcomes.advance(operation, changes)
 
     def end_operation(
         self,

@@ -119,6 +119,7 @@ operations = sa.Table(
     sa.Column("params", LongText),
     sa.Column("handover", LongText),
     sa.Column("reason", sa.Text),
+    sa.Column("asked", sa.String(32)),  # of its host, meanwhile: see operations/steps.py
     sa.Column("request_id", sa.String(64), nullable=False),
     sa.Column("tries", sa.Integer, nullable=False, default=0),
     sa.Column("lease_until", UtcDateTime),  # None: its host has not begun it
@@ -149,6 +150,10 @@ migrations = sa.Table(
     sa.Column("new_flavor", LongText, nullable=False),
     sa.Column("disk_total_bytes", sa.BigInteger),
     sa.Column("disk_processed_bytes", sa.BigInteger),
+    sa.Column("disk_remaining_bytes", sa.BigInteger),
+    sa.Column("memory_total_bytes", sa.BigInteger),
+    sa.Column("memory_processed_bytes", sa.BigInteger),
+    sa.Column("memory_remaining_bytes", sa.BigInteger),
     sa.Column("power_before", sa.Integer),
     sa.Column("request_id", sa.String(64), nullable=False),
     sa.Column("user_id", sa.String(255), nullable=False),

@@ -63,7 +63,8 @@ _TAKE_UP: Final = (
 )
 _CHECK: Final = sa.select(_c.uuid).where(*_IS)
 _LOCK: Final = sa.select(_c.tries).where(*_IS).with_for_update()
-_REQUEST: Final = sa.select(_c.params, _c.reason).where(*_IS)
+_REQUEST: Final = sa.select(_c.params, _c.reason, _c.asked).where(*_IS)
+_ASKED: Final = sa.select(_c.asked).where(*_IS)
 _INSTANCE: Final = sa.bindparam("instance_uuid", type_=_c.instance_uuid.type)
 _OF_INSTANCE: Final = (
     sa.select(*_COLUMNS).where(_c.instance_uuid == _INSTANCE).order_by(_c.created_at)
@@ -317,6 +318,28 @@ def is_under_way(session: Session, operation: Operation) -> bool:
     return session.execute(_CHECK, _named(operation)).first() is not None
 
 
+def ask(session: Session, operation: Operation, what: str) -> None:
+    """Ask something of the host of an operation while it does its step.
+
+    :raises roost.exception.Conflict: when it is over, or in another step
+    """
+    is_it = {name: getattr(operation, name) for name in NAMES}
+    if prepared.update(session, _table, is_it, {"asked": what}) == 0:
+        raise _is_over(operation.uuid)
+
+
+def asked(session: Session, operation: Operation) -> str | None:
+    """Return what its host is asked meanwhile; None: nothing.
+
+    :raises roost.exception.Conflict: when it is over, or in another step
+    """
+    row = session.execute(_ASKED, _named(operation)).one_or_none()
+    if row is None:
+        raise _is_over(operation.uuid)
+    what: str | None = row.asked
+    return what
+
+
 def named(row: OverdueOperation | Operation, **changes: Any) -> Operation:
     """Return an operation as messages name it."""
     return Operation.of(**{name: getattr(row, name) for name in NAMES} | changes)
@@ -390,8 +413,8 @@ def go_on(
 
 def request_of(
     session: Session, operation: Operation
-) -> tuple[RequestSpec | None, str | None] | None:
-    """Return the request for the destination of a move, and why it is being undone, if it is.
+) -> tuple[RequestSpec | None, str | None, str | None] | None:
+    """Return the request for the destination of a move, why it is undone, and what was asked.
 
     :returns: None: the move is over, or in another step
     """
@@ -399,7 +422,7 @@ def request_of(
     if row is None:
         return None
     params: OperationParams | None = wire.load(row.params)
-    return None if params is None else params.spec, row.reason
+    return None if params is None else params.spec, row.reason, row.asked
 
 
 def waits_for_image(session: Session, instance_uuid: str, image_id: str) -> bool:

@@ -104,7 +104,13 @@ _BY_PATH = {
     "/v2.1/os-instance_usage_audit_log/{before}": {"GET": _ADMIN},
     "/v2.1/os-migrations": {"GET": _MANAGERS},
     "/v2.1/servers/{server_id}/migrations": {"GET": _MANAGERS},
-    "/v2.1/servers/{server_id}/migrations/{migration_id}": {"GET": dict.fromkeys(_ADMINS, 404)},
+    "/v2.1/servers/{server_id}/migrations/{migration_id}": {
+        "GET": dict.fromkeys(_ADMINS, 404),
+        "DELETE": dict.fromkeys(_MANAGERS, 404),
+    },
+    "/v2.1/servers/{server_id}/migrations/{migration_id}/action": {
+        "POST": dict.fromkeys(_MANAGERS, 404)
+    },
     "/v2.1/extensions": {"GET": _PUBLIC},
     "/v2.1/extensions/{alias}": {"GET": _PUBLIC},
     "/v2.1/os-networks": {"GET": _LOOK},
@@ -305,7 +311,10 @@ _BY_NOUN = {  # names of rules, by the role that is enough
     "os_compute_api:os-migrate-server:migrate_live": {"administrator": "host"},
     "os_compute_api:os-migrations": {"manager": "index"},
     "os_compute_api:os-migrations:index": {"administrator": "all_projects host"},
-    "os_compute_api:servers:migrations": {"manager": "index", "administrator": "show"},
+    "os_compute_api:servers:migrations": {
+        "manager": "index delete force_complete",
+        "administrator": "show",
+    },
     "os_compute_api:os-networks": {"reader": "list show"},
     "os_compute_api:os-tenant-networks": {"reader": "list show"},
     "roost:images": {

@@ -17,6 +17,7 @@ from tests.microversion_boundary import (
     evacuating,
     fields,
     listed,
+    live_migrations,
     migrating_live,
     show,
     statuses,
@@ -239,6 +240,15 @@ def test_2_29_the_host_of_an_evacuation_may_be_forced(shared):
     assert evacuating(shared, host="new-host")("2.29").status_code == 200
     assert not shared.scheduler.asked[-1].forced
     assert evacuating(shared, force=True)("2.29").status_code == 400
+
+
+def test_2_22_a_live_migration_can_be_forced(shared):
+    force = {"force_complete": None}
+    assert statuses(22, live_migrations(shared, "POST /action", force)) == (404, 202)
+
+
+def test_2_24_a_live_migration_can_be_aborted(shared):
+    assert statuses(24, live_migrations(shared, "DELETE ")) == (404, 202)
 
 
 def test_2_25_block_migration_may_be_auto(shared):

@@ -27,6 +27,7 @@ from tests.microversion_boundary import (
     failed_actions,
     fields,
     listed,
+    live_migrations,
     migrating_live,
     show,
     statuses,
@@ -307,6 +308,10 @@ def test_2_67_devices_of_a_new_server_may_name_a_type_of_volume(shared):
     assert "volume_type is 'fast', but this cloud has no volumes" in after.text
     untyped = {**TAGGED_DISK, "volume_type": None}
     assert statuses(67, create(shared, block_device_mapping_v2=[untyped])) == (400, 202)
+
+
+def test_2_65_a_live_migration_that_does_not_copy_yet_can_be_aborted(shared):
+    assert statuses(65, live_migrations(shared, "DELETE ", step="describe")) == (409, 202)
 
 
 def test_2_68_nobody_forces_the_host_of_a_move_any_more(shared):

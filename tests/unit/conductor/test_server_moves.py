@@ -23,6 +23,7 @@ from roost.objects import InstanceResources, OperationParams
 from roost.operations import kinds
 from roost.operations.advance import Outcome
 from roost.operations.kinds import CONFIRM_RESIZE, EVACUATE, LIVE_MIGRATE, MIGRATE, REVERT_RESIZE
+from roost.operations.steps import ABORT
 from roost.rpc.scheduler import RESERVATION_LIFETIME
 from tests.builders import a_migration, a_numa_topology, a_spec, an_instance
 from tests.operation_rows import a_report
@@ -90,7 +91,7 @@ def report(cell):
 
 def why_undone(cell, uuid):
     with cell.database.read() as session:
-        _spec, reason = operations.request_of(session, operations.find(session, uuid))
+        _spec, reason, _asked = operations.request_of(session, operations.find(session, uuid))
     return reason
 
 
@@ -210,6 +211,26 @@ def test_what_a_guest_has_left_at_a_source_that_died_is_noted_there(cell, begin,
     assert (status(cell, uuid), row(cell, uuid).host) == ("completed", "h2")
     with cell.database.read() as session:
         assert left_behind.on_host(session, "h1") == {uuid}
+
+
+def test_what_is_asked_of_a_live_migration_reaches_the_host_that_copies(cell, begin, report):
+    uuid = begin(LIVE_MIGRATE)
+    report(uuid, handover="guest")
+    report(uuid, handover="room")
+    copying, copied = of(cell, uuid), {"memory_total_bytes": 2**30, "memory_remaining_bytes": 1}
+    assert cell.outcomes.advance(copying, copied) is None
+    cell.database.write(operations.ask, copying, ABORT)
+    assert cell.outcomes.advance(copying, copied) == ABORT
+    report(uuid, outcome=Outcome.UNDECIDED, reason="it was aborted")
+    with pytest.raises(exception.Conflict):
+        cell.database.write(operations.ask, copying, ABORT)
+    report(uuid, handover="here")
+    report(uuid, outcome=Outcome.STAYED)
+    assert sent(cell)[-1] == ("h2", "clear_room")
+    for _ in range(2):
+        report(uuid)
+    assert (status(cell, uuid), row(cell, uuid).host) == ("cancelled", "h1")
+    assert history(cell, uuid).message == "it was aborted"
 
 
 def test_a_server_whose_guest_neither_host_has_is_in_error(cell, begin, report):

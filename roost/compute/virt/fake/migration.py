@@ -124,6 +124,9 @@ class FakeMigrationSources:
     def switch_to_post_copy(self, uuid: str) -> None:
         self._in_progress(uuid).post_copy.set()
 
+    def complete(self, uuid: str) -> None:
+        self.switch_to_post_copy(uuid)
+
     def stay(self, uuid: str) -> None:
         self._require_guest(uuid, *_IN_MEMORY, states.SHUTDOWN, states.SAVED)
         self._guests.departed(uuid).unlink(missing_ok=True)

@@ -114,6 +114,13 @@ class LibvirtMigrationSources:
         self._residents.require(uuid, Presence.LEAVING)
         self._residents.on(uuid, "switch the migration of a guest to post-copy", _switch)
 
+    def complete(self, uuid: str) -> None:
+        self._residents.require(uuid, Presence.LEAVING)
+        if self._settings.post_copy:
+            self.switch_to_post_copy(uuid)
+        else:
+            self._residents.on(uuid, "pause a guest", lambda domain: domain.suspend())
+
     def stay(self, uuid: str) -> None:
         allowed = (Presence.HERE, Presence.STOPPED, Presence.UNDECIDED)
         if self._residents.require(uuid, *allowed) is Presence.UNDECIDED:
@@ -159,10 +166,8 @@ class LibvirtMigrationSources:
         try:
             if self._settings.timeout_action is TimeoutAction.ABORT:
                 self.abort(uuid)
-            elif self._settings.post_copy:
-                self.switch_to_post_copy(uuid)
             else:
-                self._residents.on(uuid, "pause a guest", lambda domain: domain.suspend())
+                self.complete(uuid)
         except (exception.RoostError, libvirt.libvirtError) as error:
             LOG.info("[instance: %s] overdue live migration continues: %s", uuid, error)
             return False

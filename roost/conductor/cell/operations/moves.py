@@ -38,6 +38,7 @@ from roost.objects import (
     Selection,
 )
 from roost.objects.migration import (
+    CANCELLED,
     COMING,
     CONFIRMED,
     CONFIRMING,
@@ -50,18 +51,22 @@ from roost.objects.migration import (
     REVERTING,
 )
 from roost.operations import advance, kinds
-from roost.operations.steps import DESTINATION, SOURCE, Ending, OperationStep
+from roost.operations.steps import ABORT, DESTINATION, SOURCE, Ending, OperationStep
 
 LOG = logging.getLogger(__name__)
 _UNDER_WAY: Final = (*COMING, POST_MIGRATING, FINISHED, CONFIRMING, REVERTING)
 
 
 class Moving(NamedTuple):
-    """A migration that is under way, the request for its destination, and why it is undone."""
+    """A migration that is under way, the request for its destination, and why it is undone.
+
+    ``asked``: what its host was asked meanwhile.
+    """
 
     migration: Migration
     spec: RequestSpec | None
     reason: str | None
+    asked: str | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +129,7 @@ class ServerMoves:
                 until = now + datetime.timedelta(seconds=self.lease_seconds)
                 given = GivenLease.of(since=now, until=until)
             if "reason" in values and kind.arrival and operation.step == kind.arrival.name:
-                spec, _ = operations.request_of(session, operation) or (None, None)
+                spec, *_ = operations.request_of(session, operation) or (None,)
                 left = spec and _without(spec, migration)
                 values["params"] = OperationParams.of(spec=left)
             instances.update(session, uuid, changes, expected={"task_state": kind.tasks})
@@ -212,6 +217,8 @@ class ServerMoves:
     def write_end(self, session: Session, ending: Ending, moving: Moving) -> str | None:
         """Write the status of the migration; return why it failed, if it did."""
         migration, status = moving.migration, ending.migration
+        if status == LIVE_FAILED and moving.asked == ABORT:
+            status = CANCELLED
         migrations.update(session, migration.uuid, {"status": status}, expected=_UNDER_WAY)
         if status == DONE:
             left_behind.note(session, migration.instance_uuid, migration.source_host)
@@ -219,7 +226,7 @@ class ServerMoves:
             left_behind.note(session, migration.instance_uuid, migration.host_at(DESTINATION))
         if status == CONFIRMED and migration.migration_type == "resize":
             _keep_devices(session, migration)
-        return moving.reason if status in (FAILED, LIVE_FAILED) else None
+        return moving.reason if status in (FAILED, LIVE_FAILED, CANCELLED) else None
 
     def _until(self) -> datetime.datetime:
         """Return until when a host must have begun the step that it is sent now."""

@@ -49,7 +49,11 @@ from roost.rpc.compute import Compute
 
 LOG = logging.getLogger(__name__)
 _ADVANCEABLE: Final = ("task_state", "image", "launched_at")
-_COPIED: Final = ("disk_total_bytes", "disk_processed_bytes")
+_COPIED: Final = tuple(
+    f"{what}_{part}_bytes"
+    for what in ("disk", "memory")
+    for part in ("total", "processed", "remaining")
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,20 +135,22 @@ class OperationOutcomes:
                 left_behind.renew(session, host)
         return sorted(over)
 
-    def advance(self, operation: Operation, changes: Mapping[str, Any]) -> None:
+    def advance(self, operation: Operation, changes: Mapping[str, Any]) -> str | None:
         """Change the instance in the middle of a step: to its next task state, mostly.
+
+        :returns: what its host is asked meanwhile; None: nothing
 
         :raises roost.exception.Conflict: when the operation is over, or another host's
         :raises roost.exception.Invalid: for a field that hosts may not change, or a task of another
         """
         kind = kinds.get(operation.kind)
         if kind.is_move:
-            self._note_copied(operation, changes)
-            return
+            return self._note_copied(operation, changes)
         refuse_others("changes", changes, _ADVANCEABLE)
         if changes["task_state"] not in kind.tasks:
             raise exception.Invalid(f"{kind} has no task state {changes['task_state']}")
         self._advance(operation, changes)
+        return None
 
     @retried
     def _advance(self, operation: Operation, changes: Mapping[str, Any]) -> None:
@@ -158,13 +164,13 @@ class OperationOutcomes:
             operations.check(session, operation)
 
     @retried
-    def _note_copied(self, operation: Operation, copied: Mapping[str, int]) -> None:
-        """Note in its migration how many bytes of the disks of a moving guest are copied."""
+    def _note_copied(self, operation: Operation, copied: Mapping[str, int]) -> str | None:
+        """Note in its migration how many bytes of a moving guest are copied."""
         refuse_others("changes", copied, _COPIED)
         with self.database.begin() as session:
-            if not operations.is_under_way(session, operation):
-                raise exception.Conflict(f"{operation.host} is not to do {operation.step} any more")
+            asked = operations.asked(session, operation)
             migrations.note_copied(session, operation.instance_uuid, copied)
+        return asked
 
     def end(self, context: RequestContext, operation: Operation, report: StepReport) -> None:
         """Take an operation to its next step, or to its end, after the report of its host.
