@@ -81,10 +81,8 @@ class ServerMigrations:
         server_ref = self._locator.find(call, call.params["server_id"])
         asked, found = call.params["migration_id"], _under_way(server_ref)
         if found is None or server_ref.cell is None or str(found.id) != asked:
-            raise exception.NotFound(
-                f"Migration {asked} for server {server_ref.instance.uuid} is no live migration that"
-                " is under way."
-            )
+            uuid = server_ref.instance.uuid
+            raise exception.NotFound(f"Migration {asked} not found for instance {uuid}.")
         return server_ref.cell, found
 
 

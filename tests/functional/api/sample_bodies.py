@@ -18,6 +18,7 @@ BODIES = {
         }
     },
     "PUT /v2.1/servers/{server_id}": {"server": {"name": "b"}},
+    "POST /v2.1/servers/{server_id}/migrations/{migration_id}/action": {"force_complete": None},
     "POST /v2.1/servers/{server_id}/action": {"os-stop": None},
     "POST /v2.1/servers/{server_id}/remote-consoles": {
         "remote_console": {"protocol": "vnc", "type": "novnc"}
