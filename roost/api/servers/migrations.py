@@ -111,8 +111,8 @@ def _view(migration: Migration, call: Call) -> dict[str, Any]:
         "dest_node": migration.dest_node,
         "dest_host": migration.dest_ip,
         "created_at": micros(migration.created_at),
-        "updated_at": micros(migration.updated_at),
-        **{name: getattr(migration, name) for name in _BYTES},
+        "updated_at": micros(migration.updated_at or migration.created_at),
+        **{name: getattr(migration, name) or None for name in _BYTES},  # Nova has no zeros
     }
     if call.version >= _UUIDS_SINCE:
         shown["uuid"] = migration.uuid
