@@ -27,6 +27,13 @@ COMPLETED: Final = "completed"
 LIVE_FAILED: Final = "failed"
 CANCELLED: Final = "cancelled"  # an administrator has aborted it
 ENDED: Final = (CONFIRMED, REVERTED, FAILED, DONE, COMPLETED, LIVE_FAILED, CANCELLED)
+LIVE_MIGRATION: Final = "live-migration"  # its type
+# What is reported of a copy.
+BYTES: Final = tuple(
+    f"{what}_{part}_bytes"
+    for what in ("memory", "disk")
+    for part in ("total", "processed", "remaining")
+)
 # Statuses in which the guest has not arrived; and in which it, or its disks, are copied.
 COMING: Final = (MIGRATING, PREPARING, RUNNING)
 COPYING: Final = (MIGRATING, RUNNING)

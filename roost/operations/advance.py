@@ -20,7 +20,8 @@ class Outcome(enum.StrEnum):
 
     ``FAILED``: its guest is as usable as before. ``SPOILT``: it is not; a build fails so on every
     host. ``UNDECIDED``: the guest may be on either side. Of a step that asks where it is:
-    ``STAYED``: it has not left. ``LOST``: it is on neither side, or torn between both.
+    ``STAYED``: it has not left. ``LOST``: it is on neither side. ``TORN``: its memory is divided
+    between both; neither may be changed.
     """
 
     DONE = "done"
@@ -29,6 +30,7 @@ class Outcome(enum.StrEnum):
     UNDECIDED = "undecided"
     STAYED = "stayed"
     LOST = "lost"
+    TORN = "torn"
 
 
 class HostState(enum.Enum):
@@ -81,7 +83,7 @@ _OUTCOMES: Final = {
     MigrationOutcome.ARRIVED: Outcome.DONE,
     MigrationOutcome.STAYED: Outcome.STAYED,
     MigrationOutcome.WAIT: Outcome.UNDECIDED,
-    MigrationOutcome.TORN: Outcome.LOST,
+    MigrationOutcome.TORN: Outcome.TORN,
     MigrationOutcome.LOST: Outcome.LOST,
 }
 
@@ -114,7 +116,8 @@ def find_outcome(source: str | None, destination: Presence | None) -> Outcome:
     :param source: what that host has of it, as the first step that asks has handed it over
     :param destination: what the destination has; None: it does not answer
     """
-    return _OUTCOMES[outcome_of(Presence(source) if source else None, destination)]
+    known = {each.value: each for each in Presence}
+    return _OUTCOMES[outcome_of(known.get(source or _SILENT), destination)]
 
 
 def overdue(
@@ -166,7 +169,7 @@ def _answered(kind: Kind, asked: OperationStep, ask: OperationStep, outcome: Out
         return _undoing(kind, asked.name) or Stay.REPEAT
     if outcome is Outcome.UNDECIDED and asked.ask is not None:
         return Go(asked.ask)
-    return End(kind.lost) if outcome is Outcome.LOST else Stay.REPEAT
+    return End(kind.lost) if outcome in (Outcome.LOST, Outcome.TORN) else Stay.REPEAT
 
 
 def _unanswered(

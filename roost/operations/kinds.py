@@ -10,6 +10,7 @@ follows then is in ``advance.py``. An operation on the host of the server has on
 """
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -381,6 +382,7 @@ EVACUATE: Final = Kind(
     done=Ending(otherwise=BEFORE_THE_MOVE, side=DESTINATION, claims=(DESTINATION,), migration=DONE),
     failed=Ending(vm_state=UNCHANGED, claims=(SOURCE,), migration=FAILED),
 )
+_live_step: Final = functools.partial(OperationStep, task=states.MIGRATING)
 # The guest runs on while its memory and its disks are copied. What it has left at its source is
 # removed there in the same step, unless the source dies meanwhile: then it is noted there.
 LIVE_MIGRATE: Final = Kind(
@@ -391,48 +393,38 @@ LIVE_MIGRATE: Final = Kind(
     statuses=dict.fromkeys((ACTIVE, PAUSED), "MIGRATING"),
     since="1.8",
     steps=(
-        OperationStep(
+        _live_step(
             name="describe",
             at=SOURCE,
-            task=states.MIGRATING,
             event="live_migration_pre",
             migration=PREPARING,
-            undo=OperationStep(
+            undo=_live_step(
                 name="go_on_here",
                 at=SOURCE,
-                task=states.MIGRATING,
                 event="live_migration_rollback",
             ),
         ),
-        OperationStep(
+        _live_step(
             name="make_room",
             at=DESTINATION,
-            task=states.MIGRATING,
             event="live_migration_pre",
             migration=PREPARING,
-            undo=OperationStep(
-                name="clear_room", at=DESTINATION, task=states.MIGRATING, when_down=True
-            ),
+            undo=_live_step(name="clear_room", at=DESTINATION, when_down=True),
         ),
-        OperationStep(
+        _live_step(
             name="transfer",
             at=SOURCE,
-            task=states.MIGRATING,
             copies=True,
             migration=RUNNING,
-            ask=OperationStep(
+            ask=_live_step(
                 name="look_at_source",
                 at=SOURCE,
-                task=states.MIGRATING,
-                ask=OperationStep(
-                    name="look_at_destination", at=DESTINATION, task=states.MIGRATING
-                ),
+                ask=_live_step(name="look_at_destination", at=DESTINATION),
             ),
         ),
-        OperationStep(
+        _live_step(
             name="take_over",
             at=DESTINATION,
-            task=states.MIGRATING,
             creates_guest=True,
             event="live_migration_post",
             migration=POST_MIGRATING,

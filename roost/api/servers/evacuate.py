@@ -17,7 +17,7 @@ from roost.api.servers import operations
 from roost.api.servers.guest_config import password
 from roost.api.servers.moves import ServerMove
 from roost.api.servers.policies import SHOW_PLACEMENT_COUNTS
-from roost.api.servers.requested_host import check_host
+from roost.api.servers.requested_host import check_destination
 from roost.api.servers.server_action import action
 from roost.api.validation import BOOLEAN, TEXT, Schema, of
 from roost.operations.kinds import EVACUATE
@@ -47,10 +47,8 @@ class ServerEvacuation:
             raise exception.Invalid("Can't force to a non-provided destination")
         operations.check(server_ref, EVACUATE)
         self._check_is_down(server_ref)
-        if host is not None and host == instance.host:
-            raise exception.Invalid("The target host can't be the same one.")
-        if host is not None:
-            check_host(self._dependencies, host, cell=server_ref.cell)
+        same = "The target host can't be the same one."
+        check_destination(self._dependencies, server_ref, host, if_same=same)
         stays_down = call.version >= _STOPPED_SINCE or instance.vm_state == states.STOPPED
         move = ServerMove(
             dependencies=self._dependencies,

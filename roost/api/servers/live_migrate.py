@@ -16,7 +16,7 @@ from roost.api.request import Answer, Call, truth
 from roost.api.servers import operations
 from roost.api.servers.moves import ServerMove
 from roost.api.servers.policies import SHOW_PLACEMENT_COUNTS
-from roost.api.servers.requested_host import check_host
+from roost.api.servers.requested_host import check_destination
 from roost.api.servers.server_action import action
 from roost.api.validation import BOOLEAN, Schema, of
 from roost.operations.kinds import LIVE_MIGRATE
@@ -52,10 +52,8 @@ class LiveMigration:
         if host is not None:
             call.require(_NAMED_HOST)
         operations.check(server_ref, LIVE_MIGRATE)
-        if host is not None and host == instance.host:
-            raise exception.Invalid("Cannot migrate to the host where the server exists.")
-        if host is not None:
-            check_host(self._dependencies, host, cell=server_ref.cell)
+        same = "Cannot migrate to the host where the server exists."
+        check_destination(self._dependencies, server_ref, host, if_same=same)
         move = ServerMove(
             dependencies=self._dependencies,
             call=call,

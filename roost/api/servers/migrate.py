@@ -11,7 +11,7 @@ from roost.api.request import Answer, Call
 from roost.api.servers import operations
 from roost.api.servers.moves import ServerMove
 from roost.api.servers.policies import SHOW_PLACEMENT_COUNTS
-from roost.api.servers.requested_host import check_host
+from roost.api.servers.requested_host import check_destination
 from roost.api.servers.server_action import action
 from roost.api.validation import Schema, of
 from roost.db.api import build_requests
@@ -49,10 +49,8 @@ class ColdMigration:
         if host is not None:
             call.require(_NAMED_HOST)
         operations.check(server_ref, MIGRATE)
-        if host is not None and host == server_ref.instance.host:
-            raise exception.Invalid("Cannot migrate to the host where the server exists.")
-        if host is not None:
-            check_host(self._dependencies, host, cell=server_ref.cell)
+        same = "Cannot migrate to the host where the server exists."
+        check_destination(self._dependencies, server_ref, host, if_same=same)
         move = ServerMove(
             dependencies=self._dependencies,
             call=call,

@@ -17,19 +17,14 @@ from roost.api.validation import Schema, of
 from roost.cells import Cell
 from roost.db.cell import migrations, operations
 from roost.objects import Migration, Operation
+from roost.objects.migration import BYTES, LIVE_MIGRATION
 from roost.operations.kinds import LIVE_MIGRATE
-from roost.operations.steps import ABORT, FORCE_COMPLETE
+from roost.operations.steps import ABORT, FORCE_COMPLETE, SOURCE
 
-_LIVE: Final = "live-migration"
 _SINCE: Final = 23
 _UUIDS_SINCE: Final = 59
 _OWNERS_SINCE: Final = 80
 _QUEUED_SINCE: Final = 65  # since 2.65 one that does not copy yet can be aborted, too
-_BYTES: Final = tuple(
-    f"{what}_{part}_bytes"
-    for what in ("memory", "disk")
-    for part in ("total", "processed", "remaining")
-)
 
 
 class ServerMigrations:
@@ -69,7 +64,9 @@ class ServerMigrations:
         copy = LIVE_MIGRATE.copy
         assert copy is not None, "it is a live migration"
         steps = [step.name for step in LIVE_MIGRATE.steps]
-        allowed = steps[: steps.index(copy.name) + 1] if early else [copy.name]
+        allowed = [copy.name, *[ask.name for ask in copy.asks if ask.at == SOURCE]]
+        if early:
+            allowed += steps[: steps.index(copy.name)]
         if operation is None or operation.step not in allowed:
             raise _too_late(migration, operation, what)
         try:
@@ -90,7 +87,7 @@ def _under_way(server_ref: ServerRef) -> Migration | None:
     if server_ref.cell is None:
         return None
     found = server_ref.cell.database.query(migrations.unfinished, server_ref.instance.uuid)
-    is_live = found is not None and found.migration_type == _LIVE
+    is_live = found is not None and found.migration_type == LIVE_MIGRATION
     return found if is_live else None
 
 
@@ -112,7 +109,7 @@ def _view(migration: Migration, call: Call) -> dict[str, Any]:
         "dest_host": migration.dest_ip,
         "created_at": micros(migration.created_at),
         "updated_at": micros(migration.updated_at or migration.created_at),
-        **{name: getattr(migration, name) or None for name in _BYTES},  # Nova has no zeros
+        **{name: getattr(migration, name) or None for name in BYTES},  # Nova has no zeros
     }
     if call.version >= _UUIDS_SINCE:
         shown["uuid"] = migration.uuid

@@ -33,14 +33,14 @@ from roost.objects import (
     RequestSpec,
     Selection,
 )
-from roost.objects.migration import MIGRATING
+from roost.objects.migration import LIVE_MIGRATION, MIGRATING
 from roost.operations.kinds import EVACUATE, LIVE_MIGRATE, RESIZE
 from roost.operations.steps import Kind
 
 _TYPES: Final[Mapping[Kind, str]] = {
     RESIZE: "resize",
     EVACUATE: "evacuation",
-    LIVE_MIGRATE: "live-migration",
+    LIVE_MIGRATE: LIVE_MIGRATION,
 }
 
 

@@ -4,6 +4,7 @@ import contextlib
 
 from roost import exception
 from roost.api.dependencies import Dependencies
+from roost.api.locator import ServerRef
 from roost.api.request import Call
 from roost.cells import Cell
 from roost.db.cell import services
@@ -24,6 +25,21 @@ def check_host(dependencies: Dependencies, host: str, *, cell: Cell | None = Non
     with contextlib.suppress(exception.Unavailable):
         if there.database.query(services.is_forced_down, host):
             raise exception.Invalid(f"Compute host {host} is forced down.")
+
+
+def check_destination(
+    dependencies: Dependencies, server_ref: ServerRef, host: str | None, *, if_same: str
+) -> None:
+    """Make sure that a server may move to a host, if its request names one.
+
+    :param if_same: what is said of the host that the server is on
+    :raises roost.exception.Invalid: when it may not
+    """
+    if host is None:
+        return
+    if host == server_ref.instance.host:
+        raise exception.Invalid(if_same)
+    check_host(dependencies, host, cell=server_ref.cell)
 
 
 def check_node(dependencies: Dependencies, call: Call, host: str, node: str) -> None:

@@ -25,6 +25,7 @@ from roost.compute.virt.live_migration import (
     pack,
     unpack,
 )
+from roost.objects.migration import BYTES
 from roost.operations.advance import Outcome, find_outcome
 from roost.operations.presence import Presence
 from roost.operations.steps import ABORT, DESTINATION, FORCE_COMPLETE
@@ -123,12 +124,7 @@ def _report(operation: HostOperation, departures: MigrationSources) -> str | Non
     found = departures.progress(operation.uuid)
     if found is None:  # it has not begun, or is over
         return None
-    columns = ("total", "processed", "remaining")
-    copied = {
-        f"{what}_{part}_bytes": getattr(found, f"{what}_{part}")
-        for what in ("memory", "disk")
-        for part in columns
-    }
+    copied = {column: getattr(found, column.removesuffix("_bytes")) for column in BYTES}
     return operation.note_copied(**copied)
 
 
@@ -136,10 +132,11 @@ def _report(operation: HostOperation, departures: MigrationSources) -> str | Non
 def look_at_source(operation: HostOperation) -> None:
     """Find out what this host has of the guest, once it is not copied any more."""
     virt, stopping = _migrating(operation), operation.host.stopping
-    while (found := virt.presence(operation.uuid)) is Presence.LEAVING:
-        operation.lease.check()
-        if stopping.wait(_LOOK):
-            raise exception.Unavailable("The service of this host is shutting down.")
+    with _watched(operation, virt.departures()):
+        while (found := virt.presence(operation.uuid)) is Presence.LEAVING:
+            operation.lease.check()
+            if stopping.wait(_LOOK):
+                raise exception.Unavailable("The service of this host is shutting down.")
     operation.handover = found.value
 
 
@@ -148,6 +145,10 @@ def look_at_destination(operation: HostOperation) -> Outcome:
     """Find out whether the guest is here, or where it was."""
     found = _migrating(operation).presence(operation.uuid)
     outcome = find_outcome(operation.row.handover, found)
+    if outcome is Outcome.TORN:
+        torn = "Its memory is divided between both hosts, as post-copy has failed: both keep it."
+        LOG.error("%s: %s", operation, torn)
+        operation.timeline.say(torn)
     if outcome is Outcome.UNDECIDED:
         operation.host.stopping.wait(_PAUSE)
     if outcome is Outcome.DONE:

@@ -54,6 +54,8 @@ def test_what_is_under_way_is_shown_with_what_is_copied(world, server):
         ("describe", "2.64", 409),
         ("describe", "2.65", 202),
         ("transfer", "2.24", 202),
+        ("look_at_source", "2.24", 202),  # its host has died, and the copy goes on
+        ("look_at_destination", "2.65", 409),
         ("take_over", "2.65", 409),
         ("clear_room", "2.65", 409),
     ],

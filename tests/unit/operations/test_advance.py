@@ -110,7 +110,8 @@ def test_where_the_guest_may_be_on_either_side_both_are_asked_before_anything_is
     back = ["look_at_destination", "clear_room", "go_on_here", End(LIVE_MIGRATE.failed)]
     assert asked(DONE, Outcome.STAYED, DONE, DONE) == back
     assert asked(DONE, Outcome.UNDECIDED) == ["look_at_destination", "look_at_source"]
-    assert asked(DONE, Outcome.LOST) == ["look_at_destination", End(LIVE_MIGRATE.lost)]
+    for lost in (Outcome.LOST, Outcome.TORN):
+        assert asked(DONE, lost) == ["look_at_destination", End(LIVE_MIGRATE.lost)]
 
 
 @pytest.mark.parametrize("name", ["look_at_source", "look_at_destination", "take_over"])
@@ -124,6 +125,7 @@ def test_nobody_guesses_where_the_guest_is_and_nothing_is_undone_when_it_has_arr
     [
         (HostState.DOWN, "here", "clear_room"),
         (HostState.DOWN, "room", None),
+        (HostState.DOWN, "nonsense", None),
         (HostState.DOWN, "", None),
         (HostState.FENCED, "undecided", "clear_room"),
         (HostState.FENCED, "room", End(LIVE_MIGRATE.lost)),

@@ -214,15 +214,20 @@ class ServerMoves:
                      uuid, kind, chosen.host, migration.dest_host)  # fmt: skip
             return operations.find(session, uuid)
 
-    def write_end(self, session: Session, ending: Ending, moving: Moving) -> str | None:
-        """Write the status of the migration; return why it failed, if it did."""
+    def write_end(
+        self, session: Session, ending: Ending, moving: Moving, outcome: advance.Outcome
+    ) -> str | None:
+        """Write the status of the migration; return why it failed, if it did.
+
+        :param outcome: of the last step
+        """
         migration, status = moving.migration, ending.migration
         if status == LIVE_FAILED and moving.asked == ABORT:
             status = CANCELLED
         migrations.update(session, migration.uuid, {"status": status}, expected=_UNDER_WAY)
         if status == DONE:
             left_behind.note(session, migration.instance_uuid, migration.source_host)
-        if status == LIVE_FAILED and ending.vm_state == states.ERROR:  # it has prepared for it
+        if status == LIVE_FAILED and outcome is advance.Outcome.LOST:  # it has prepared for it
             left_behind.note(session, migration.instance_uuid, migration.host_at(DESTINATION))
         if status == CONFIRMED and migration.migration_type == "resize":
             _keep_devices(session, migration)

@@ -42,6 +42,7 @@ from roost.db.cell import (
 from roost.db.cell.operations import OverdueOperation, named
 from roost.db.engine import Database, Session, retried
 from roost.objects import ImageMeta, InstanceActionEvent, Operation, instance
+from roost.objects.migration import BYTES
 from roost.operations import advance, kinds, steps
 from roost.operations.advance import Go, HostState, Next, Outcome, Stay
 from roost.operations.steps import Ending
@@ -49,11 +50,6 @@ from roost.rpc.compute import Compute
 
 LOG = logging.getLogger(__name__)
 _ADVANCEABLE: Final = ("task_state", "image", "launched_at")
-_COPIED: Final = tuple(
-    f"{what}_{part}_bytes"
-    for what in ("disk", "memory")
-    for part in ("total", "processed", "remaining")
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,7 +162,7 @@ class OperationOutcomes:
     @retried
     def _note_copied(self, operation: Operation, copied: Mapping[str, int]) -> str | None:
         """Note in its migration how many bytes of a moving guest are copied."""
-        refuse_others("changes", copied, _COPIED)
+        refuse_others("changes", copied, BYTES)
         with self.database.begin() as session:
             asked = operations.asked(session, operation)
             migrations.note_copied(session, operation.instance_uuid, copied)
@@ -351,7 +347,7 @@ class OperationOutcomes:
                 before = actions.events_of(session, operation.uuid) if is_overdue else []
                 note_error(session, uuid, report.found, events=[*before, *events])
             if moving is not None:
-                message = self.moves.write_end(session, ending, moving)
+                message = self.moves.write_end(session, ending, moving, report.outcome)
             operations.end(
                 session, operation.uuid, events, expected=own, message=message, code=report.code
             )
