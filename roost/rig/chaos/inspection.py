@@ -17,11 +17,13 @@ from roost.db.engine import Database
 from roost.rig import health
 from roost.rig.chaos.arena import BALLAST, Arena
 from roost.rig.chaos.storm import Storm
+from roost.rig.services.rabbitmq import Queue
 
 LOG = logging.getLogger(__name__)
 PAUSE: Final = 1.0
 SETTLE: Final = 2.0  # seconds between the two looks of an audit
 _REPLIES: Final = "reply_"
+_TO_ALL: Final = "_fanout_"  # in the name of the queue of each server for messages to all
 Say = Callable[[str], object]
 
 
@@ -152,14 +154,22 @@ class Inspector:
             deployment.close()
 
     def _queued(self) -> dict[str, int]:
-        """Return messages that wait; answers to processes that are dead expire with their queue."""
+        """Return messages that wait for somebody.
+
+        Those for a process that is dead, answers and messages to all, expire with its queue.
+        """
         plan, broker = self._arena.plan, self._arena.broker
         return {
             f"{level}/{queue.name}": queue.messages
             for level in plan.bus_levels
             for queue in broker.list_queues(plan.bus_name(level))
-            if queue.messages and not queue.name.startswith(_REPLIES)
+            if queue.messages and not _is_of_dead(queue)
         }
+
+
+def _is_of_dead(queue: Queue) -> bool:
+    own = queue.name.startswith(_REPLIES) or _TO_ALL in queue.name
+    return own and not queue.consumers
 
 
 def _count(database: Database, whose: str) -> dict[str, int]:
