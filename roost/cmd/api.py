@@ -12,31 +12,33 @@ from collections.abc import Callable, Sequence
 
 from oslo_config import cfg
 
-from roost import migrations, networks
+from roost import migrations
 from roost.api import admission
 from roost.api.app import make_app
-from roost.api.compute.service_views import NOVA_NAMES
-from roost.api.dependencies import ApiOptions, Dependencies
+from roost.api.dependencies import Dependencies
 from roost.api.keystone_auth import Keystone
 from roost.api.middleware import Authentication, NoAuth
-from roost.api.networking.driver import Networking, load_networking
 from roost.api.policy import Policy
 from roost.api.routes import OPEN_PATHS
-from roost.cells import Cells
 from roost.cells.host_breakers import HostBreakers
-from roost.cmd import _checks, _database, _granian, _http, _options, _parts, _run, _wsgi_middleware
+from roost.cmd import (
+    _checks,
+    _database,
+    _dependencies,
+    _granian,
+    _http,
+    _options,
+    _parts,
+    _run,
+    _wsgi_middleware,
+)
 from roost.cmd._daemon import Closable, Daemon, Periodic
 from roost.cmd._waiting import StartupCheck
-from roost.db.engine import Database
-from roost.hardware import pci_aliases
-from roost.image.driver import load_hasty_store
-from roost.objects import consoles
 from roost.rpc.super_conductor import SuperConductor
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
 from roost.servicegroup.driver import load_group
 from roost.standalone import tables
-from roost.standalone.networking import LocalNetworking
 
 LOG = logging.getLogger(__name__)
 NAME = "roost-api"
@@ -85,22 +87,17 @@ def put_together(conf: cfg.ConfigOpts, *, listens: bool = True) -> Api:
     executor = concurrency.executor(conf.api.threads)
     group = load_group(conf, binary=NAME)
     policy = Policy(conf, tables.list_rules())
-    super_conductor, options = SuperConductor(bus), _api_options(conf)
     policy.load()
-    parts = Dependencies(
+    parts = _dependencies.dependencies(
+        conf,
         api_database=database,
         cells=cells,
-        super_conductor=super_conductor,
+        super_conductor=SuperConductor(bus),
         scheduler=SchedulerClient(scheduler_bus),
-        images=load_hasty_store(conf),
-        networks=networks.parse(conf.network.local_networks),
-        networking=_networking(conf, database, cells, super_conductor),
         service_group=group,
         policy=policy,
-        routes=tables.ROUTES,
         authentication=_authentication(conf, policy, listens=listens),
         executor=executor,
-        options=options,
     )
     return Api(
         app=_wsgi_middleware.surrounded(conf, _gate(conf, parts)),
@@ -109,15 +106,6 @@ def put_together(conf: cfg.ConfigOpts, *, listens: bool = True) -> Api:
         stop=[watch.stop, executor.shutdown],
         closing=[cells, group, scheduler_bus, bus, database],
     )
-
-
-def _networking(
-    conf: cfg.ConfigOpts, database: Database, cells: Cells, super_conductor: SuperConductor
-) -> Networking:
-    driver = load_networking(conf)
-    if not isinstance(driver, LocalNetworking):
-        return driver
-    return driver.with_database(database, cells, now=database.now, super_conductor=super_conductor)
 
 
 def _open(scheduler_bus: Bus, watch: Periodic) -> None:
@@ -157,33 +145,6 @@ def _gate(conf: cfg.ConfigOpts, parts: Dependencies) -> admission.Admission:
         waiting=conf.api.max_waiting,
         share=conf.api.project_share,
         callers=parts.authentication,
-    )
-
-
-def _api_options(conf: cfg.ConfigOpts) -> ApiOptions:
-    return ApiOptions(
-        max_limit=conf.api.max_limit,
-        max_instances_per_request=conf.api.max_instances_per_request,
-        max_request_body_size=conf.api.max_request_body_size,
-        max_image_size=conf.image.max_size,
-        public_url=conf.api.public_url,
-        cell_timeout=conf.cells.timeout,
-        skip_cells_away=conf.api.list_records_by_skipping_down_cells,
-        instance_password=conf.api.enable_instance_password,
-        keeps_deleted=conf.conductor.reclaim_instance_interval > 0,
-        resizes_on_same_host=conf.api.allow_resize_to_same_host,
-        quota=dict(conf.quota),
-        verifies_images=conf.image.certificates is not None,
-        console_seconds=conf.consoles.token_ttl,
-        console_urls={
-            consoles.VNC: conf.consoles.novnc_base_url,
-            consoles.SPICE: conf.consoles.spice_base_url,
-            consoles.SERIAL: conf.consoles.serial_base_url,
-        },
-        pci_aliases=pci_aliases.parse(conf.pci.alias),
-        daemon_names=NOVA_NAMES if conf.api.daemon_names == "nova" else {},
-        wants_content_type=conf.api.auth_strategy == "noauth",
-        instance_name_template=conf.instance_name_template,
     )
 
 

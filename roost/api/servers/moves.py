@@ -29,6 +29,7 @@ from roost.objects import (
     InstanceResources,
     Migration,
     NetworkRequest,
+    Operation,
     OperationParams,
     RequestSpec,
     Selection,
@@ -115,8 +116,8 @@ class ServerMove:
             raise exception.Invalid(" ".join(filter(None, reasons))) from error
         return spec, chosen
 
-    def start(self, spec: RequestSpec, chosen: Selection, **parameters: str) -> None:
-        """Write the operation, and cast to its first host.
+    def start(self, spec: RequestSpec, chosen: Selection, **parameters: str) -> Operation:
+        """Write the operation, cast to its first host, and return it.
 
         :param parameters: of the message, which are not in the row
         :raises roost.exception.Conflict: when the server's state does not allow the action
@@ -144,6 +145,7 @@ class ServerMove:
             self._release(chosen, spec)
             raise
         operations.send(self.call, self.server_ref, operation, **parameters)
+        return operation
 
     def _spec(self) -> RequestSpec:
         """Return the request of the server as it is now, for another host of its cell."""

@@ -9,7 +9,7 @@ from oslo_config import cfg
 from oslo_db import exception as db_exception
 
 from roost import exception
-from roost.cmd.manage import audit, cell, database, flavor, image, operation, quota, service
+from roost.cmd.manage import audit, cell, database, flavor, host, image, operation, quota, service
 from roost.cmd.manage.deployment import Deployment
 from roost.cmd.manage.host_removal import remove_host
 from roost.cmd.manage.placement_explain import explain
@@ -92,6 +92,7 @@ for _group in (
     cell.cell,
     service.service,
     flavor.flavor,
+    host.host,
     image.image,
     operation.operation,
     placement,

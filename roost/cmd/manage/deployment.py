@@ -12,17 +12,23 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 import roost.conf
-from roost import exception, migrations
+from roost import concurrency, exception, migrations
+from roost.api.dependencies import Dependencies
+from roost.api.middleware import NoAuth
+from roost.api.policy import Policy
 from roost.cells import Cell, Cells
+from roost.cmd import _dependencies
 from roost.context import admin_context
 from roost.db.engine import Database
 from roost.external.neutron import DRIVER, Neutron
 from roost.external.neutron_ports import LeftoverPorts
 from roost.image.driver import ImageStore, load_store
 from roost.image.local import LocalImageStore
+from roost.rpc.super_conductor import SuperConductor
 from roost.rpc.transport import Bus
 from roost.scheduler.client import SchedulerClient
 from roost.servicegroup.driver import ServiceGroup, load_group
+from roost.standalone import tables
 
 CONNECTIONS = 4  # a command does one step at a time
 ANSWER_SECONDS = 3600  # schema changes and audits may take long
@@ -82,6 +88,23 @@ class Deployment:
     @functools.cached_property
     def service_group(self) -> ServiceGroup:
         return self._closed_later(load_group(self.conf, binary="roost-manage"))
+
+    @functools.cached_property
+    def api(self) -> Dependencies:
+        """The dependencies of the API's handlers, for what the API does, too."""
+        policy = Policy(self.conf, tables.list_rules())
+        policy.load()
+        return _dependencies.dependencies(
+            self.conf,
+            api_database=self.api_database,
+            cells=self.cells,
+            super_conductor=SuperConductor(self.bus(None)),
+            scheduler=self.answering_scheduler,
+            service_group=self.service_group,
+            policy=policy,
+            authentication=NoAuth(),
+            executor=concurrency.executor(1),
+        )
 
     @functools.cached_property
     def images(self) -> ImageStore:
