@@ -135,6 +135,9 @@ class Client:
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         return dict(self._ask("POST", self.endpoint + path, body).json())
 
+    def put(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        return dict(self._ask("PUT", self.endpoint + path, body).json())
+
     def act(self, server_id: str, action: dict[str, Any]) -> None:
         """Ask for an action on a server."""
         self._ask("POST", f"{self.endpoint}/servers/{server_id}/action", action)

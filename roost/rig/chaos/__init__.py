@@ -5,6 +5,7 @@ schedule.py    what breaks when, drawn from a seed
 wishes.py      which servers are asked for and deleted when, drawn from a seed
 faults.py      how each kind of fault is made and healed
 arena.py       the rig, its private services and the ways to them, as faults and storm want it
+evacuations.py hosts that die for good, and come back
 breaker.py     makes the faults in time, heals each
 keeper.py      looks after the daemons: which ended by themselves, how much memory each has
 storm.py       the clients; watch.py what they see, answers.py what they were told

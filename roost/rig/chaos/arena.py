@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from roost import concurrency, exception
 from roost.rig import backing, boots, lifecycle
+from roost.rig.chaos.evacuations import HostEvacuations
 from roost.rig.chaos.faults import Ground
 from roost.rig.client import Client
 from roost.rig.files import Options
@@ -99,6 +100,7 @@ class Arena:
             ways=self.ways,
             ballast=BallastServers(self.client),
             drivers=FaultsFile(self.plan.faults_file),
+            evacuations=HostEvacuations(self.plan, self.client),
         )
 
     def prototype(self) -> boots.BootRequest:

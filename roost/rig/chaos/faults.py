@@ -53,6 +53,14 @@ class Ballast(Protocol):
     def empty(self, host: str) -> None: ...
 
 
+class Evacuations(Protocol):
+    """Of hosts that are dead, all servers."""
+
+    def begin(self, host: str) -> None: ...
+
+    def end(self, host: str) -> None: ...
+
+
 class Drivers(Protocol):
     """What the fake hypervisors are told to fail at."""
 
@@ -72,6 +80,7 @@ class Ground:
     ways: Mapping[str, Way]
     ballast: Ballast
     drivers: Drivers
+    evacuations: Evacuations
 
 
 def make(ground: Ground, fault: Fault) -> None:
@@ -114,6 +123,17 @@ def _join(ground: Ground, fault: Fault) -> None:
     way.open()
 
 
+def _evacuate(ground: Ground, fault: Fault) -> None:
+    ground.daemons.signal(fault.target, "KILL")
+    ground.evacuations.begin(fault.target)
+
+
+def _return(ground: Ground, fault: Fault) -> None:
+    """Start the host before it counts as up: it asks by itself what is still its own."""
+    ground.daemons.start_process(fault.target)
+    ground.evacuations.end(fault.target)
+
+
 def _signal(fault: Fault) -> signals.Signals | None:
     """Return how a server ends: as a crash would, or in its own gentle way (None)."""
     return signals.SIGKILL if fault.way == "killed" else None
@@ -129,6 +149,7 @@ _MAKE: Final[Mapping[str, Act]] = {
     schedule.CUT: _cut,
     schedule.FILL: lambda ground, fault: ground.ballast.fill(fault.target),
     schedule.DRIVER: lambda ground, fault: ground.drivers.add(fault.number, fault.rule),
+    schedule.EVACUATE: _evacuate,
 }
 _HEAL: Final[Mapping[str, Act]] = {
     schedule.KILL: lambda ground, fault: ground.daemons.start_process(fault.target),
@@ -139,4 +160,5 @@ _HEAL: Final[Mapping[str, Act]] = {
     schedule.CUT: _join,
     schedule.FILL: lambda ground, fault: ground.ballast.empty(fault.target),
     schedule.DRIVER: lambda ground, fault: ground.drivers.remove(fault.number),
+    schedule.EVACUATE: _return,
 }

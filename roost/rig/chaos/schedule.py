@@ -20,6 +20,7 @@ DATABASE_RESTART: Final = "database-restart"
 CUT: Final = "cut"
 FILL: Final = "fill"
 DRIVER: Final = "driver"
+EVACUATE: Final = "evacuate"
 
 # How often each kind comes, compared with the others.
 WEIGHTS: Final[Mapping[str, int]] = {
@@ -31,6 +32,7 @@ WEIGHTS: Final[Mapping[str, int]] = {
     CUT: 4,
     FILL: 1,
     DRIVER: 3,
+    EVACUATE: 2,
 }
 KINDS: Final = tuple(WEIGHTS)
 STOPPED_SECONDS: Final = 30.0
@@ -49,6 +51,7 @@ _LASTING: Final[Mapping[str, tuple[float, float]]] = {
     CUT: (3, 40),
     FILL: (20, 60),
     DRIVER: (20, 60),
+    EVACUATE: (10, 45),
 }
 _WAYS: Final[Mapping[str, Sequence[str]]] = {
     BROKER_RESTART: ("killed", "ended"),
@@ -104,7 +107,11 @@ class Fault:
     @property
     def thing(self) -> tuple[str, str]:
         """What it takes for itself: a process can be killed or stopped, not both at once."""
-        family = "process" if self.kind in (KILL, STOP) else _SERVICES.get(self.kind, self.kind)
+        family = (
+            "process"
+            if self.kind in (KILL, STOP, EVACUATE)
+            else _SERVICES.get(self.kind, self.kind)
+        )
         return family, self.target
 
     def __str__(self) -> str:

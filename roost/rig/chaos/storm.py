@@ -33,6 +33,7 @@ ACTIONS: Final[Mapping[str, tuple[dict[str, Any] | None, str]]] = {
     "suspend": (None, "SUSPENDED"),
     "resume": (None, "ACTIVE"),
     "migrate": (None, "VERIFY_RESIZE"),
+    "os-migrateLive": ({"host": None, "block_migration": "auto"}, "ACTIVE"),
     "resize": ({}, "VERIFY_RESIZE"),
     "confirmResize": (None, "ACTIVE"),
     "revertResize": (None, "ACTIVE"),

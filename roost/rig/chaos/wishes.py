@@ -28,6 +28,8 @@ _LIVES: Final = {
     ("resize", "revertResize"): 6,
     ("pause", "unpause"): 8,
     ("suspend", "resume"): 7,
+    ("os-migrateLive",): 10,
+    ("os-migrateLive", "os-migrateLive"): 5,
 }
 _POLICIES: Final = {"": 80, "anti-affinity": 10, "soft-anti-affinity": 5, "affinity": 5}
 

@@ -43,6 +43,7 @@ def ground(log):
         ways={"bus/cell1": Recorder("way", log)},
         ballast=Recorder("ballast", log),
         drivers=Recorder("drivers", log),
+        evacuations=Recorder("evacuations", log),
     )
 
 
@@ -92,6 +93,11 @@ RULE = {"step": "spawn", "kind": "crash"}
             Fault(5, 0, 0, "driver", "h1", "crash", RULE),
             [("drivers.add", 5, RULE)],
             [("drivers.remove", 5)],
+        ),
+        (
+            Fault(1, 0, 0, "evacuate", "h1"),
+            [("daemons.signal", "h1", "KILL"), ("evacuations.begin", "h1")],
+            [("daemons.start_process", "h1"), ("evacuations.end", "h1")],
         ),
     ],
     ids=lambda value: str(value) if isinstance(value, Fault) else "",
