@@ -129,9 +129,12 @@ def _evacuate(ground: Ground, fault: Fault) -> None:
 
 
 def _return(ground: Ground, fault: Fault) -> None:
-    """Start the host before it counts as up: it asks by itself what is still its own."""
-    ground.daemons.start_process(fault.target)
+    """Have the host be up again: it asks by itself what is still its own.
+
+    One that is forced down would not serve.
+    """
     ground.evacuations.end(fault.target)
+    ground.daemons.start_process(fault.target)
 
 
 def _signal(fault: Fault) -> signals.Signals | None:

@@ -92,6 +92,6 @@ class Keeper:
 
 def _killed(made: Made, name: str, now: float) -> bool:
     """Tell whether a fault has killed this daemon, and has not had the time to start it again."""
-    if (made.fault.kind, made.fault.target) != (schedule.KILL, name):
+    if made.fault.kind not in (schedule.KILL, schedule.EVACUATE) or made.fault.target != name:
         return False
     return made.healed is None or made.healed > now - LOOK_SECONDS

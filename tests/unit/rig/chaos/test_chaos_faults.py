@@ -97,7 +97,7 @@ RULE = {"step": "spawn", "kind": "crash"}
         (
             Fault(1, 0, 0, "evacuate", "h1"),
             [("daemons.signal", "h1", "KILL"), ("evacuations.begin", "h1")],
-            [("daemons.start_process", "h1"), ("evacuations.end", "h1")],
+            [("evacuations.end", "h1"), ("daemons.start_process", "h1")],
         ),
     ],
     ids=lambda value: str(value) if isinstance(value, Fault) else "",
