@@ -32,7 +32,7 @@ class Scheduler(interface.Interface):
     """
 
     topic = "scheduler"
-    version = "1.8"
+    version = "1.9"
     callers = frozenset({Level.API})
 
     @interface.call(since="1.0", added={"beside": "1.2"})
@@ -94,11 +94,19 @@ class Scheduler(interface.Interface):
     ) -> Explanation:
         """Evaluate a request for so many new instances, without claims."""
 
-    @interface.call(since="1.0")
+    @interface.call(since="1.0", added={"reserved": "1.9"})
     def release_claims(
-        self, context: RequestContext, *, instance_uuids: list[str], host: str | None = None
+        self,
+        context: RequestContext,
+        *,
+        instance_uuids: list[str],
+        host: str | None = None,
+        reserved: bool = False,
     ) -> None:
-        """Delete the claims of these instances (only those on ``host``, if one is named)."""
+        """Delete the claims of these instances (only those on ``host``, if one is named).
+
+        :param reserved: only those that no host has confirmed, as this may come late
+        """
 
     @interface.call(since="1.0", added={"instance_resources": "1.5"})
     def restore_claims(
@@ -269,7 +277,7 @@ class CellScheduler(interface.Interface):
     """
 
     topic = "cell-scheduler"
-    version = "1.3"
+    version = "1.4"
     callers = frozenset({Level.CELL})
 
     @interface.call(since="1.0", added={"beside": "1.1"}, own_cell="request_spec.requested_cell")
@@ -334,9 +342,14 @@ class CellScheduler(interface.Interface):
         :raises roost.exception.Forbidden: when it holds one in another cell
         """
 
-    @interface.call(since="1.0", own_cell=ROWS)
+    @interface.call(since="1.0", added={"reserved": "1.4"}, own_cell=ROWS)
     def release_claims(
-        self, context: RequestContext, *, instance_uuids: list[str], host: str | None = None
+        self,
+        context: RequestContext,
+        *,
+        instance_uuids: list[str],
+        host: str | None = None,
+        reserved: bool = False,
     ) -> None:
         """As :meth:`Scheduler.release_claims`, within the cell.
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from roost import exception
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import hosts as host_rows
-from roost.db.scheduler.claims import CONFIRMED, MOST, RESERVED, Claim
+from roost.db.scheduler.claims import ATTESTED, CONFIRMED, MOST, RESERVED, Claim
 from roost.objects import ResourceRequest, Selection
 from roost.objects.allocations import Allocations, of_host, plus, total
 from roost.objects.inventory import handed_out
@@ -115,7 +115,7 @@ class Select(ClaimRequest):
         own = [one for one in transaction.held(uuid) if transaction.is_on(one, self._beside)]
         if not own:
             raise exception.Conflict(f"{uuid} holds no claim on {self._beside}")
-        claim = _confirmed(transaction, own[0])
+        claim = _attested(transaction, own[0])
         if not _is_plain(claim) or Request.of(self._spec).is_detailed:
             return self._decide(transaction, _elsewhere(self._spec, self._beside))
         # What the instance has on its host is free for itself while the hosts are compared.
@@ -234,7 +234,7 @@ class Move(ClaimRequest):
             if claim.host_id == transaction.hosts.ids[row]:
                 self._kept = {uuid: row}
                 if self._arrived:
-                    _confirmed(transaction, claim)
+                    _attested(transaction, claim)
             elif self._leaving is not None and transaction.is_on(claim, self._leaving):
                 lost.append(claim)
         if self._kept:
@@ -271,23 +271,26 @@ class Move(ClaimRequest):
 
 
 class Release(ClaimRequest):
-    """Deletes the claims of these instances (on ``host``, if one is named)."""
+    """Deletes the claims of these instances (on ``host``, if one is named; ``reserved`` ones)."""
 
     def __init__(
         self,
         instance_uuids: Sequence[str],
         *,
         host: str | None = None,
+        reserved: bool = False,
         cell_uuid: str | None = None,
     ) -> None:
         super().__init__(instance_uuids, cell_uuid=cell_uuid)
-        self._host = host
+        self._host, self._reserved = host, reserved
 
     def decide(self, transaction: ClaimTransaction) -> ClaimChange:
         held = [claim for uuid in self.instance_uuids for claim in transaction.held(uuid)]
         if self._host is not None:
             there = set(host_rows.ids_of(transaction.session, self._host))
             held = [claim for claim in held if claim.host_id in there]
+        if self._reserved:
+            held = [claim for claim in held if claim.state == RESERVED]
         return ClaimChange(lost=held)
 
 
@@ -340,15 +343,15 @@ class Restore(ClaimRequest):
         return Claim(uuid, self._host_id, allocations, number, CONFIRMED, details=details)
 
 
-def _confirmed(transaction: ClaimTransaction, own: Claim) -> Claim:
-    """Confirm the claim on the host that an instance is on, as who moves it says that it is there.
+def _attested(transaction: ClaimTransaction, own: Claim) -> Claim:
+    """Attest the claim on the host that an instance is on, as who moves it says that it is there.
 
     While the instance has another one, no report would bring this one back, if it expired.
     """
     if own.state != RESERVED:
         return own
-    claim_rows.confirm(transaction.session, own.host_id, [own.instance_uuid])
-    return dataclasses.replace(own, state=CONFIRMED)
+    claim_rows.confirm(transaction.session, own.host_id, [own.instance_uuid], state=ATTESTED)
+    return dataclasses.replace(own, state=ATTESTED)
 
 
 def _is_plain(claim: Claim) -> bool:

@@ -110,10 +110,14 @@ class Claims:
         instance_uuids: Sequence[str],
         *,
         host: str | None = None,
+        reserved: bool = False,
         cell_uuid: str | None = None,
     ) -> None:
-        """Delete the claims of these instances (on ``host``, if one is named)."""
-        self._submit(Release(instance_uuids, host=host, cell_uuid=cell_uuid))
+        """Delete the claims of these instances (on ``host``, if one is named).
+
+        :param reserved: only those that are still reserved
+        """
+        self._submit(Release(instance_uuids, host=host, reserved=reserved, cell_uuid=cell_uuid))
 
     def drop(self, claims: Sequence[Claim]) -> None:
         """Delete claims that have not changed since they were read."""

@@ -252,10 +252,15 @@ class SchedulerManager:
         )
 
     def release_claims(
-        self, context: RequestContext, *, instance_uuids: list[str], host: str | None = None
+        self,
+        context: RequestContext,
+        *,
+        instance_uuids: list[str],
+        host: str | None = None,
+        reserved: bool = False,
     ) -> None:
         cell_uuid = self._cells.cell_of(context.caller)
-        self._claims.release(instance_uuids, host=host, cell_uuid=cell_uuid)
+        self._claims.release(instance_uuids, host=host, reserved=reserved, cell_uuid=cell_uuid)
 
     def restore_claims(
         self,

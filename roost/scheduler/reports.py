@@ -2,7 +2,8 @@
 
 A report is stored with the resource classes and traits that the host's aggregates add.
 
-A claim is *reserved* until its host lists the instance. From then on the reports decide: a
+A claim is *reserved* until its host lists the instance; or *attested*, if who moves the instance
+says that it is there, as reports may be older than that. From then on the reports decide: a
 confirmed claim whose instance is no longer listed is deleted, and an instance that two reports in a
 row list as built, but that has no claim on any host, gets one. This does not affect builds under
 way: their claims are reserved, or their hosts do not report their sizes yet. A report changes no
@@ -18,7 +19,7 @@ from roost.db import engine as db_engine
 from roost.db.engine import Session
 from roost.db.scheduler import claims as claim_rows
 from roost.db.scheduler import reports as report_rows
-from roost.db.scheduler.claims import CONFIRMED, RESERVED, Claim
+from roost.db.scheduler.claims import CONFIRMED, Claim
 from roost.objects import HostReport, report_check
 from roost.objects.allocations import Allocations
 from roost.objects.base import check_is_past
@@ -117,14 +118,15 @@ class Reports:
         """Return claims whose instances are gone, and what instances without one hold."""
         states = claim_rows.on_host(session, taken.host_id)
         listed = set(report.instances)
-        confirmed = [uuid for uuid, state in states.items() if state == RESERVED and uuid in listed]
+        unseen = {uuid for uuid, state in states.items() if state != CONFIRMED}
+        confirmed = sorted(unseen & listed)
         if confirmed:
             claim_rows.confirm(session, taken.host_id, confirmed)
         gone = [uuid for uuid, state in states.items() if state == CONFIRMED and uuid not in listed]
         missing = sorted(uuid for uuid in report.holdings if uuid not in states)
         held = claim_rows.find(session, [*missing, *gone])
         unclaimed = [uuid for uuid in missing if uuid not in held]
-        waiting = any(state == RESERVED and uuid not in listed for uuid, state in states.items())
+        waiting = bool(unseen - listed)
         report_rows.note_settled(
             session,
             taken.host_id,

@@ -63,7 +63,7 @@ class FakeScheduler:
         """Let a claim run out that no host has confirmed."""
         del self.claims[instance_uuid]
 
-    def release_claims(self, context, *, instance_uuids, host=None):
+    def release_claims(self, context, *, instance_uuids, host=None, reserved=False):
         self._reach()
         self.released += [(uuid, host) for uuid in instance_uuids]
         for uuid in instance_uuids:

@@ -84,7 +84,7 @@ class FakeLedger:
         named = [claim["host"] for claim in self.claims]
         return iter([a_host(name, claims=named.count(name)) for name in sorted(set(named))])
 
-    def release_claims(self, context, *, instance_uuids, host=None):
+    def release_claims(self, context, *, instance_uuids, host=None, reserved=False):
         self.done.append(("release", host, sorted(instance_uuids)))
         self.claims = [c for c in self.claims if c["instance_uuid"] not in instance_uuids]
 

@@ -93,7 +93,7 @@ class FakeSchedulerHosts:
         self.moved.append((instance_uuids, beside, host))
         return [[a_selection(host, claimed=True)]]
 
-    def release_claims(self, context, *, instance_uuids, host=None):
+    def release_claims(self, context, *, instance_uuids, host=None, reserved=False):
         self._reach()
         self.released.append((instance_uuids, host))
 

@@ -294,10 +294,15 @@ def find_cell(group: BootGroup[PlacedInstance]) -> None:
 
 
 def release_claims(group: BootGroup[PlacedInstance]) -> None:
-    """Release the claim, unless the cell may have the instance: then it is tried again."""
+    """Release the claim, unless the cell may have the instance: then it is tried again.
+
+    If the release comes late, the instance may be on that host by then, by another try.
+    """
     (task,) = group.tasks
     if not task.created and group.is_ours(task):
-        group.lease.scheduler.release_claims(task.request.context, instance_uuids=[task.uuid])
+        group.lease.scheduler.release_claims(
+            task.request.context, instance_uuids=[task.uuid], reserved=True
+        )
 
 
 def create_in_cell(group: BootGroup[PlacedInstance]) -> None:

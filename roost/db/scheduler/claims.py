@@ -21,6 +21,9 @@ from roost.objects.allocations import Allocations
 
 RESERVED: Final = "reserved"
 CONFIRMED: Final = "confirmed"
+# The instance is there, says who moves it: it does not expire, and reports that were sent before it
+# came do not end it.
+ATTESTED: Final = "attested"
 MOST: Final = 2  # claims of an instance
 
 _CLAIMS = models.claims
@@ -123,13 +126,15 @@ def insert(session: Session, gained: Sequence[Claim], *, now: datetime.datetime)
             raise ClaimMoved("an instance holds another claim meanwhile") from error
 
 
-def confirm(session: Session, host_id: int, instance_uuids: Collection[str]) -> None:
-    """Mark claims on a host as confirmed by it."""
+def confirm(
+    session: Session, host_id: int, instance_uuids: Collection[str], *, state: str = CONFIRMED
+) -> None:
+    """Mark claims on a host as confirmed by it, or as attested by others."""
     columns = _CLAIMS.c
     session.execute(
         sa.update(_CLAIMS)
         .where(columns.host_id == host_id, columns.instance_uuid.in_(list(instance_uuids)))
-        .values(state=CONFIRMED)
+        .values(state=state)
     )
 
 

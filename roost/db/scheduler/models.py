@@ -88,7 +88,7 @@ claims = sa.Table(
     # amounts by provider and resource class
     sa.Column("allocations", Json, nullable=False, default=dict),
     sa.Column("details", LongText),  # JSON: NUMA, PCI devices
-    sa.Column("state", sa.String(16), nullable=False),  # reserved, then confirmed by the host
+    sa.Column("state", sa.String(16), nullable=False),  # reserved, attested, confirmed by the host
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.UniqueConstraint("instance_uuid", "number"),
     sa.Index("claims_by_age", "state", "created_at"),

@@ -329,6 +329,24 @@ def test_the_claim_on_its_own_host_does_not_expire_once_it_moves(
     assert held(moving) == ["h1", "h2"]
 
 
+def test_a_report_that_was_sent_before_a_server_came_ends_no_claim_of_its_move(
+    manager, context, clock, moving, move, held
+):
+    move(moving, "h2", arrived=True)
+    for host in ("h1", "h2"):
+        clock.pass_(1)
+        report = a_report(host, reported_at=clock.now, instances=[])
+        manager.update_resource_stats(context, report=report)
+    assert held(moving) == ["h1", "h2"]
+
+
+def test_a_late_release_of_a_build_that_was_not_placed_ends_no_claim_of_a_move(
+    manager, context, moving, held
+):
+    manager.release_claims(context, instance_uuids=[moving], reserved=True)
+    assert held(moving) == ["h1"]
+
+
 def test_a_selection_has_the_address_that_its_host_reports(report, select):
     report("h1", host_ip="192.0.2.7")
     assert select(a_uuid())[0].host_ip == "192.0.2.7"
