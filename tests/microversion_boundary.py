@@ -75,6 +75,17 @@ def evacuating(world, **arguments):
     return ask
 
 
+def unshelving(world, **arguments):
+    """Return what unshelves a new server each time, which is on no host."""
+    shelved = {"vm_state": states.SHELVED_OFFLOADED, "shelved_image_id": IMAGE, "host": None}
+
+    def ask(version):
+        path = f"/v2.1/servers/{active(world, **shelved).uuid}/action"
+        return world.client.post(path, {"unshelve": arguments}, version=version, token=ADMIN)
+
+    return ask
+
+
 def migrating_live(world, **arguments):
     """Return what migrates a new server each time while it runs."""
 

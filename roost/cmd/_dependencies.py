@@ -48,7 +48,7 @@ def dependencies(
         routes=tables.ROUTES,
         authentication=authentication,
         executor=executor,
-        options=_api_options(conf),
+        options=api_options(conf),
     )
 
 
@@ -61,7 +61,7 @@ def _networking(
     return driver.with_database(database, cells, now=database.now, super_conductor=super_conductor)
 
 
-def _api_options(conf: cfg.ConfigOpts) -> ApiOptions:
+def api_options(conf: cfg.ConfigOpts) -> ApiOptions:
     return ApiOptions(
         max_limit=conf.api.max_limit,
         max_instances_per_request=conf.api.max_instances_per_request,

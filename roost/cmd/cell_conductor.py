@@ -22,6 +22,7 @@ from roost.conductor.cell.operations.claims import MoveClaims
 from roost.conductor.cell.operations.confirmations import Confirmations
 from roost.conductor.cell.operations.delete import NONE, Deletion, ExternalPorts
 from roost.conductor.cell.operations.moves import ServerMoves
+from roost.conductor.cell.operations.offloads import Offloads
 from roost.conductor.cell.operations.outcomes import OperationOutcomes
 from roost.conductor.cell.report_parts import ReportParts
 from roost.conductor.cell.security_groups import HostSecurityGroups
@@ -88,6 +89,7 @@ def build(conf: cfg.ConfigOpts) -> Daemon:
         database,
         outcomes,
         Confirmations(database, outcomes, conf.compute.resize_confirm_window),
+        Offloads(database, outcomes, conf.compute.shelved_offload_time),
         surely_down=liveness_reporter.surely_down,
         lease_seconds=conf.conductor.task_lease_seconds,
     )

@@ -62,7 +62,10 @@ def _is_in_other_state(guest: Guest, row: InstanceLocation) -> bool:
 
 def _differs(guest: Guest, row: InstanceLocation) -> bool:
     """Return whether the guest of a server that must have one, or may, is not as its row says."""
-    if row.vm_state not in (*states.WITH_GUEST, states.RESIZED, states.SOFT_DELETED):
+    if row.vm_state not in (
+        *states.WITH_GUEST,
+        *(states.RESIZED, states.SOFT_DELETED, states.SHELVED),
+    ):
         return False
     is_known = guest.power_state in (states.NOSTATE, row.power_state)
     return _is_in_other_state(guest, row) or not is_known
@@ -75,7 +78,7 @@ _CUT_OFF: Final = "its guest had ended with its host, which was started again"
 CASES: Final[Mapping[str, Sequence[Case]]] = {
     DELETED: [Case(_always, Correction.DESTROY, "its instance is deleted")],
     MOVING: [],
-    LEFT: [Case(_always, Correction.DESTROY, "its instance has left for {row.host} meanwhile")],
+    LEFT: [Case(_always, Correction.DESTROY, "its instance has left meanwhile")],
     ELSEWHERE: [
         Case(_was_announced, Correction.LEAVE, _ELSEWHERE + _OLD_ROW),
         Case(
@@ -114,11 +117,11 @@ CASES: Final[Mapping[str, Sequence[Case]]] = {
         ),
         Case(
             lambda guest, row: (
-                row.vm_state == states.SOFT_DELETED
+                row.vm_state in (states.SOFT_DELETED, states.SHELVED)
                 and guest.power_state not in (states.NOSTATE, states.SHUTDOWN)
             ),
             Correction.STOP,
-            "its guest {did}, though it is soft-deleted",
+            "its guest {did}, though it is {row.vm_state}",
         ),
         Case(
             lambda guest, row: (

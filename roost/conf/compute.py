@@ -75,6 +75,13 @@ OPTIONS = [
         " where they would slow down other servers.",
     ),
     cfg.IntOpt(
+        "shelved_offload_time",
+        default=0,
+        min=-1,
+        help="Seconds that a shelved server stays on its host, which then removes it. -1: until an"
+        " administrator offloads it.",
+    ),
+    cfg.IntOpt(
         "resize_confirm_window",
         default=0,
         min=0,

@@ -22,12 +22,14 @@ class Instance(base.RoostObject):
     "admin" for any other. Only some readers set ``fault`` and ``provisions``; lists leave
     ``user_data`` None for users who may not see it. ``disk_config`` is "AUTO" or "MANUAL".
     ``soft_deleted_at`` is the time of its soft delete; until it is reclaimed it can be restored.
+    ``shelved_image_id``: of the image from which a shelved one can be made again.
     ``instance_name`` is the guest's name for its hypervisor: see :func:`guest_name`.
     """
 
     # 1.1: allocations
     # 1.2: instance_name
-    VERSION = "1.2"
+    # 1.3: shelved_image_id
+    VERSION = "1.3"
     fields = {
         "uuid": fields.UUIDField(),
         "project_id": fields.StringField(),
@@ -74,6 +76,7 @@ class Instance(base.RoostObject):
         "updated_at": base.DateTimeField(nullable=True),
         "launched_at": base.DateTimeField(nullable=True),
         "soft_deleted_at": base.DateTimeField(nullable=True, default=base.NOTHING),
+        "shelved_image_id": fields.UUIDField(nullable=True, default=base.NOTHING),
         "deleted_at": base.DateTimeField(nullable=True),
         "fault": fields.ObjectField("InstanceFault", nullable=True),
     }

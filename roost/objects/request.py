@@ -1,6 +1,6 @@
 """Requests to the scheduler; Selection, its answer; and the build request."""
 
-from typing import Final
+from typing import Any, Final
 
 from oslo_versionedobjects import fields
 
@@ -193,3 +193,15 @@ class Selection(base.RoostObject):
         "pci": fields.ListOfObjectsField("PciAllocation", default=[]),
         "allocations": base.DictOfDictsOfIntegersField(default={}),
     }
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """The fields of an instance that say where it is, and what it has there."""
+        return {
+            "host": self.host,
+            "node": self.node,
+            "availability_zone": self.availability_zone,
+            "numa_topology": self.numa_topology,
+            "pci": list(self.pci),
+            "allocations": dict(self.allocations),
+        }

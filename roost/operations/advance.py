@@ -101,8 +101,9 @@ def after(kind: Kind, name: str, outcome: Outcome, *, has_guest: bool = True) ->
         return Stay.REPEAT if ask is None else Go(ask)
     if outcome is Outcome.DONE:
         return _following(kind, name, has_guest=has_guest)
-    if kind.repeated_until_done:  # a delete has more to remove than the guest
-        return Stay.REPEAT if has_guest or kind.deletes else End(kind.done)
+    if kind.repeated_until_done:  # who leaves a host has more there than the guest
+        more = kind.deletes or kind.done.leaves_host
+        return Stay.REPEAT if has_guest or more else End(kind.done)
     step = kind.step(name)
     if step.at == HOST and (step.elsewhere is None or outcome is Outcome.SPOILT):
         is_lost = kind.failed.needs_guest and not has_guest

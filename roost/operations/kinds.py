@@ -12,7 +12,7 @@ follows then is in ``advance.py``. An operation on the host of the server has on
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from roost import exception, states
 from roost.objects.migration import (
@@ -26,6 +26,12 @@ from roost.objects.migration import (
     PREPARING,
     REVERTED,
     RUNNING,
+)
+from roost.operations.shelve_kinds import (
+    SHELVE,
+    SHELVE_OFFLOAD,
+    UNSHELVE,
+    UNSHELVE_OFFLOADED,
 )
 from roost.operations.steps import (
     AS_BEFORE,
@@ -42,6 +48,7 @@ from roost.operations.steps import (
     Ending,
     Kind,
     OperationStep,
+    on_host,
 )
 from roost.states import (
     ACTIVE,
@@ -51,35 +58,13 @@ from roost.states import (
     PAUSED,
     RESCUED,
     RESIZED,
+    SHELVED,
+    SHELVED_OFFLOADED,
     SOFT_DELETED,
     STOPPED,
     SUSPENDED,
     WITH_GUEST,
 )
-
-
-def _alone(
-    name: str,
-    *,
-    tasks: tuple[str, ...],
-    begins: tuple[str, ...],
-    event: str | None,
-    action: str | None = None,
-    reads_instance: bool = False,
-    spoils_guest: bool = False,
-    **more: Any,
-) -> Kind:
-    """Return a kind whose only step is the work of the server's host, and has its name."""
-    step = OperationStep(
-        name=name,
-        task=tasks[0] if tasks else None,
-        event=event,
-        reads_instance=reads_instance,
-        spoils_guest=spoils_guest,
-        creates_guest=spoils_guest,
-    )
-    return Kind(name=name, action=action or name, tasks=tasks, begins=begins, steps=(step,), **more)
-
 
 # The schedulers have chosen its first host. Restarts of a build on its host are counted, as it may
 # be what kills that.
@@ -101,20 +86,20 @@ BUILD: Final = Kind(
     failed=IN_ERROR,
     lost=IN_ERROR,
 )
-STOP: Final = _alone(
+STOP: Final = on_host(
     "stop",
     tasks=(states.POWERING_OFF,),
     begins=(ACTIVE, ERROR),
     event="power_off",
     leads_to=STOPPED,
 )
-START: Final = _alone(
+START: Final = on_host(
     "start",
     tasks=(states.POWERING_ON,),
     begins=(STOPPED,),
     event="power_on",
 )
-REBOOT: Final = _alone(
+REBOOT: Final = on_host(
     "reboot",
     tasks=(states.REBOOTING,),
     begins=(ACTIVE,),
@@ -122,7 +107,7 @@ REBOOT: Final = _alone(
     statuses={ACTIVE: "REBOOT"},
     preempted_by="hard_reboot",
 )
-HARD_REBOOT: Final = _alone(
+HARD_REBOOT: Final = on_host(
     "hard_reboot",
     action="reboot",
     tasks=(states.REBOOTING_HARD,),
@@ -130,33 +115,33 @@ HARD_REBOOT: Final = _alone(
     event="reboot",
     statuses={ACTIVE: "HARD_REBOOT"},
 )
-PAUSE: Final = _alone(
+PAUSE: Final = on_host(
     "pause",
     tasks=(states.PAUSING,),
     begins=(ACTIVE,),
     event="pause",
     leads_to=PAUSED,
 )
-UNPAUSE: Final = _alone(
+UNPAUSE: Final = on_host(
     "unpause",
     tasks=(states.UNPAUSING,),
     begins=(PAUSED,),
     event="unpause",
 )
-SUSPEND: Final = _alone(
+SUSPEND: Final = on_host(
     "suspend",
     tasks=(states.SUSPENDING,),
     begins=(ACTIVE,),
     event="suspend",
     leads_to=SUSPENDED,
 )
-RESUME: Final = _alone(
+RESUME: Final = on_host(
     "resume",
     tasks=(states.RESUMING,),
     begins=(SUSPENDED,),
     event="resume",
 )
-REBUILD: Final = _alone(
+REBUILD: Final = on_host(
     "rebuild",
     tasks=(states.REBUILDING, states.REBUILD_BLOCK_DEVICE_MAPPING, states.REBUILD_SPAWNING),
     begins=(ACTIVE, STOPPED, ERROR),
@@ -172,7 +157,7 @@ _IMAGE_STEPS: Final = (
     states.IMAGE_PENDING_UPLOAD,
     states.IMAGE_UPLOADING,
 )
-CREATE_IMAGE: Final = _alone(
+CREATE_IMAGE: Final = on_host(
     "create_image",
     action="createImage",
     tasks=(states.IMAGE_SNAPSHOT_PENDING, *_IMAGE_STEPS),
@@ -182,7 +167,7 @@ CREATE_IMAGE: Final = _alone(
     reads_instance=True,
     uses_images=True,
 )
-CREATE_BACKUP: Final = _alone(
+CREATE_BACKUP: Final = on_host(
     "create_backup",
     action="createBackup",
     tasks=(states.IMAGE_BACKUP, *_IMAGE_STEPS),
@@ -192,7 +177,7 @@ CREATE_BACKUP: Final = _alone(
     reads_instance=True,
     uses_images=True,
 )
-RESCUE: Final = _alone(
+RESCUE: Final = on_host(
     "rescue",
     tasks=(states.RESCUING,),
     begins=(ACTIVE, STOPPED, ERROR),
@@ -201,13 +186,13 @@ RESCUE: Final = _alone(
     reads_instance=True,
     uses_images=True,
 )
-UNRESCUE: Final = _alone(
+UNRESCUE: Final = on_host(
     "unrescue",
     tasks=(states.UNRESCUING,),
     begins=(RESCUED,),
     event="unrescue",
 )
-CHANGE_PASSWORD: Final = _alone(
+CHANGE_PASSWORD: Final = on_host(
     "change_password",
     action="changePassword",
     tasks=(states.UPDATING_PASSWORD,),
@@ -216,7 +201,7 @@ CHANGE_PASSWORD: Final = _alone(
     statuses={ACTIVE: "PASSWORD"},
     why_not_resent="The password did not reach the server: set it again.",
 )
-TRIGGER_CRASH_DUMP: Final = _alone(
+TRIGGER_CRASH_DUMP: Final = on_host(
     "trigger_crash_dump",
     tasks=(states.TRIGGERING_CRASH_DUMP,),
     begins=(ACTIVE, PAUSED, RESCUED, ERROR),
@@ -226,17 +211,20 @@ TRIGGER_CRASH_DUMP: Final = _alone(
     since="1.4",
 )
 # Its guest has ended with its server; what is left of it is removed until nothing is.
-DELETE: Final = _alone(
+DELETE: Final = on_host(
     "delete",
     tasks=(states.DELETING,),
-    begins=(BUILDING, *WITH_GUEST, RESIZED, ERROR, SOFT_DELETED),
+    begins=(
+        *(BUILDING, *WITH_GUEST, RESIZED, ERROR, SOFT_DELETED),
+        *(SHELVED, SHELVED_OFFLOADED),
+    ),
     event="delete",
     repeated_until_done=True,
     since="1.6",
     done=Ending(vm_state=DELETED),
     lost=Ending(vm_state=DELETED),
 )
-SOFT_DELETE: Final = _alone(
+SOFT_DELETE: Final = on_host(
     "soft_delete",
     action="delete",
     tasks=(states.SOFT_DELETING,),
@@ -247,7 +235,7 @@ SOFT_DELETE: Final = _alone(
     done=Ending(vm_state=SOFT_DELETED),
     lost=Ending(vm_state=SOFT_DELETED),
 )
-ATTACH_INTERFACE: Final = _alone(
+ATTACH_INTERFACE: Final = on_host(
     "attach_interface",
     tasks=(),
     begins=(ACTIVE, PAUSED, STOPPED),
@@ -258,7 +246,7 @@ ATTACH_INTERFACE: Final = _alone(
     done=AS_BEFORE,
     failed=AS_BEFORE,
 )
-DETACH_INTERFACE: Final = _alone(
+DETACH_INTERFACE: Final = on_host(
     "detach_interface",
     tasks=(),
     begins=(ACTIVE, PAUSED, STOPPED),
@@ -437,7 +425,7 @@ LIVE_MIGRATE: Final = Kind(
     lost=Ending(vm_state=ERROR, claims=(SOURCE,), migration=LIVE_FAILED),
 )
 # The state of a guest whose host is down is unknown: its row follows it later.
-RESTORE: Final = _alone(
+RESTORE: Final = on_host(
     "restore",
     tasks=(states.RESTORING,),
     begins=(SOFT_DELETED,),
@@ -455,6 +443,7 @@ KINDS: Final[Mapping[str, Kind]] = {
         *(REBUILD, CREATE_IMAGE, CREATE_BACKUP, RESCUE, UNRESCUE, CHANGE_PASSWORD),
         *(TRIGGER_CRASH_DUMP, MIGRATE, RESIZE, CONFIRM_RESIZE, REVERT_RESIZE),
         *(EVACUATE, LIVE_MIGRATE),
+        *(SHELVE, SHELVE_OFFLOAD, UNSHELVE, UNSHELVE_OFFLOADED),
         *(DELETE, SOFT_DELETE, RESTORE, ATTACH_INTERFACE, DETACH_INTERFACE),
     )
 }

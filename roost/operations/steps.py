@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from roost import exception, states
 from roost.states import DELETED
@@ -74,13 +74,14 @@ class Ending:
 
     ``vm_state``: of the server. ``otherwise``: instead of ``FOUND``, if the hypervisor cannot
     describe the guest; None: the same as before. ``needs_guest``: without one the server is in
-    ERROR.
+    ERROR. ``leaves_host``: it is on no host then.
 
     Of a move, ``side``: the one that has the server; None: it stays where it is. ``claims``: the
     sides whose claims stay. ``migration``: its status.
     """
 
     vm_state: str = FOUND
+    leaves_host: bool = False
     otherwise: str | None = None
     needs_guest: bool = False
     side: str | None = None
@@ -225,3 +226,29 @@ class Kind:
 
     def __str__(self) -> str:
         return self.name
+
+
+def on_host(
+    name: str,
+    *,
+    tasks: tuple[str, ...],
+    begins: tuple[str, ...],
+    event: str | None,
+    action: str | None = None,
+    reads_instance: bool = False,
+    creates_guest: bool = False,
+    destroys_guest: bool = False,
+    spoils_guest: bool = False,
+    **more: Any,
+) -> Kind:
+    """Return a kind whose only step is the work of the server's host, and has its name."""
+    step = OperationStep(
+        name=name,
+        task=tasks[0] if tasks else None,
+        event=event,
+        reads_instance=reads_instance,
+        spoils_guest=spoils_guest,
+        creates_guest=spoils_guest or creates_guest,
+        destroys_guest=destroys_guest,
+    )
+    return Kind(name=name, action=action or name, tasks=tasks, begins=begins, steps=(step,), **more)

@@ -18,6 +18,8 @@ from roost.states import (
     ERROR,
     RESCUED,
     RESIZED,
+    SHELVED,
+    SHELVED_OFFLOADED,
     SOFT_DELETED,
     STOPPED,
     WITH_GUEST,
@@ -36,7 +38,7 @@ _FOLLOWS: Final[Mapping[str, Iterable[State]]] = {
     STOPPED: (State(RESCUED), State(ERROR)),
     RESIZED: (),  # a revert brings back one whose guest is gone
     ERROR: tuple(map(State, WITH_GUEST)),  # its missing guest was found again
-    SOFT_DELETED: (),
+    **dict.fromkeys((SOFT_DELETED, SHELVED, SHELVED_OFFLOADED), ()),
 }
 
 
@@ -81,11 +83,11 @@ TRANSITIONS: Final[Transitions] = {
     State(DELETED): frozenset(),
 }
 # Those of os-resetState: not for servers being built, deleted or soft-deleted, which the daemons
-# complete, nor for those that move. The host compares the state with the guest periodically.
+# complete, nor for those that move, or are on no host. The host compares the state with the guest.
 RESETS: Final[Transitions] = {
     before: frozenset({State(states.ACTIVE), State(ERROR)})
     for before in TRANSITIONS
-    if before.vm not in (BUILDING, SOFT_DELETED, DELETED)
+    if before.vm not in (BUILDING, SOFT_DELETED, SHELVED_OFFLOADED, DELETED)
     and before.task not in (SOFT_DELETE.first, DELETING, *_OF_MOVES)
 }
 

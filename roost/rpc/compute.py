@@ -22,7 +22,7 @@ class Compute(interface.Interface):
     """Served on the cell's bus, by each host under its own name."""
 
     topic = "compute"
-    version = "1.8"
+    version = "1.9"
     callers = frozenset({Level.API, Level.CELL})
     in_cell = True
 

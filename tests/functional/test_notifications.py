@@ -13,6 +13,7 @@ from tests.stories.power import START, STOP, boot, wait_at_rest
 OVERRIDES = {
     "oslo_messaging_notifications": {"driver": "test"},
     "conductor": {"reclaim_instance_interval": 3600},
+    "compute": {"shelved_offload_time": -1},
 }
 DELETE = "delete"
 ATTACH = {"interfaceAttachment": {}}
@@ -44,8 +45,16 @@ DONE = {
     "resize": ({"resize": {"flavorRef": None}}, "VERIFY_RESIZE"),
     "confirm_resize": (CONFIRM, "ACTIVE"),
     "live_migrate": ({"os-migrateLive": {"host": None, "block_migration": "auto"}}, "ACTIVE"),
+    "shelve": ({"shelve": None}, "SHELVED"),
+    "unshelve": ({"unshelve": None}, "ACTIVE"),
     "soft_delete": (DELETE, "SOFT_DELETED"),
     "restore": ({"restore": None}, "ACTIVE"),
+}
+
+
+OFFLOADED = {
+    "shelve_offload": ({"shelveOffload": None}, "SHELVED_OFFLOADED"),
+    "unshelve_offloaded": ({"unshelve": None}, "ACTIVE"),
 }
 
 
@@ -99,7 +108,7 @@ def test_whatever_is_done_to_a_server_has_its_notifications(cloud):
     DONE["rebuild"][0]["rebuild"]["imageRef"] = cloud.image
     DONE["resize"][0]["resize"]["flavorRef"] = cloud.create_flavor(name="larger", vcpus=2)
     others = {kind.name for kind in KINDS.values() if not (kind.deletes or kind.builds)}
-    assert {*DONE, "evacuate"} == others
+    assert {*DONE, *OFFLOADED, "evacuate"} == others
     found = {}
     for name, (body, status) in DONE.items():
         _impl_test.reset()
@@ -109,6 +118,13 @@ def test_whatever_is_done_to_a_server_has_its_notifications(cloud):
         wait_until(lambda count=count: len(events(uuid)) >= count, f"notifications of {name}")
         found[name] = events(uuid)
     assert found == {name: expected(KINDS[name]) for name in DONE}
+    ask(cloud, uuid, {"shelve": None})
+    wait_at_rest(cloud, uuid, "SHELVED")
+    for name, (body, status) in OFFLOADED.items():
+        _impl_test.reset()
+        ask(cloud, uuid, body)
+        wait_at_rest(cloud, uuid, status)
+        wait_until(lambda name=name: events(uuid) == expected(KINDS[name]), name)
     _impl_test.reset()
     ask(cloud, uuid, {"forceDelete": None})
     deleted = expected(KINDS["delete"])

@@ -14,7 +14,7 @@ import pytest
 from roost import states
 from roost.operations import kinds, steps
 from tests.parts import second
-from tests.simulated.test_steps import BEGIN, LEADS_TO, LONG, boot, way_to
+from tests.simulated.test_steps import BEGIN, LONG, boot, bring
 from tests.simulation.fault_model import Calm
 from tests.simulation.loop import current
 from tests.simulation.scenarios import Reef, User, in_order
@@ -29,6 +29,7 @@ IN_SUITE = (
     kinds.BUILD,
     *(kinds.MIGRATE, kinds.CONFIRM_RESIZE, kinds.REVERT_RESIZE, kinds.EVACUATE),
     *(kinds.LIVE_MIGRATE, kinds.STOP, kinds.REBUILD, kinds.DELETE, kinds.ATTACH_INTERFACE),
+    *(kinds.SHELVE, kinds.SHELVE_OFFLOAD, kinds.UNSHELVE_OFFLOADED),
 )
 
 
@@ -84,6 +85,8 @@ class Case:
         found = {states.SOFT_DELETED: states.STOPPED, states.ERROR: states.ACTIVE}
         as_found = found.get(self.begins, self.begins)
         vm_state = self.ending.vm_state
+        if self.kind is kinds.SHELVE and self.mishap == "fails after":
+            return {states.STOPPED}  # its guest is not found shelved
         if self.is_done or (vm_state == steps.FOUND and self.mishap != "fails before"):
             return {usually(self.kind, self.begins)}
         if vm_state in (steps.UNCHANGED, states.ERROR):  # until its host reports its guest
@@ -300,9 +303,8 @@ def _bring(user, kind, begins):
     boot(user)
     if begins == states.ERROR:
         user.act("server0", {"os-resetState": {"state": "error"}})
-    elif begins != states.ACTIVE:
-        BEGIN[way_to(kind) if begins == kind.begins[0] else LEADS_TO[begins]](user)
-        user.wait_for("server0", begins)
+    else:
+        bring(user, kind, begins)
 
 
 def begin(kind, user, begins):
@@ -348,6 +350,9 @@ def wrong(world, user, vm_states, dead):
         return [] if seen.is_nothing else [str(seen)]
     ((_cell, row),) = seen.rows
     rests = row.task_state is None and not seen.operations and not seen.open_actions
+    if row.host is None:
+        nowhere = row.vm_state == states.SHELVED_OFFLOADED and not seen.guests and not seen.claims
+        return [] if rests and nowhere else [str(seen)]
     runs = row.host in hosts or seen.guests.get(row.host) == POWER_AT_REST.get(
         row.vm_state, row.power_state
     )

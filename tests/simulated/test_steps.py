@@ -90,6 +90,10 @@ BEGIN = {
     kinds.REVERT_RESIZE: by({"revertResize": None}),
     kinds.EVACUATE: lambda user: user.evacuate("server0"),
     kinds.LIVE_MIGRATE: by(LIVE),
+    kinds.SHELVE: by({"shelve": None}),
+    kinds.SHELVE_OFFLOAD: by({"shelveOffload": None}),
+    kinds.UNSHELVE: by({"unshelve": None}),
+    kinds.UNSHELVE_OFFLOADED: by({"unshelve": None}),
     kinds.SOFT_DELETE: lambda user: user.put_away("server0"),
     kinds.ATTACH_INTERFACE: lambda user: user.attach("server0"),
     kinds.DETACH_INTERFACE: lambda user: user.detach("server0"),
@@ -103,13 +107,20 @@ def way_to(kind):
     return kinds.MIGRATE if kind is kinds.REVERT_RESIZE else LEADS_TO.get(kind.begins[0])
 
 
+def bring(user: User, kind, begins):
+    """Bring an active server to a vm state in which an operation may begin."""
+    if begins == states.ACTIVE:
+        return
+    way = way_to(kind) if begins == kind.begins[0] else LEADS_TO[begins]
+    bring(user, way, way.begins[0])
+    BEGIN[way](user)
+    user.wait_for("server0", begins)
+
+
 def operation(kind, user: User):
     """Bring a server to where the operation may begin, begin it, and wait until it runs."""
     boot(user)
-    before = kind.begins[0]
-    if before != states.ACTIVE:
-        BEGIN[way_to(kind)](user)
-        user.wait_for("server0", before)
+    bring(user, kind, kind.begins[0])
     BEGIN[kind](user)
     user.wait_for("server0", states.ACTIVE)
 
@@ -278,6 +289,7 @@ IN_SUITE = (
     "attach_interface",
     "evacuate",
     "live_migrate",
+    "unshelve_offloaded",
 )
 # The scenario that goes through a flow.
 BY_FLOW = {

@@ -39,6 +39,8 @@ _INTERFACES = (
 )  # they have a path of their own
 _MIGRATE = {"migrate": None}
 _LIVE = {"os-migrateLive": {"host": None, "block_migration": "auto"}}
+_SHELVE, _UNSHELVE = {"shelve": None}, {"unshelve": None}
+_OFFLOAD = {"shelveOffload": None}
 _MOVES = (_MIGRATE, {"resize": {"flavorRef": "1"}}, {"resize": {"flavorRef": "2"}})
 # What people do to servers of a status; each look at a server is followed by another for as long as
 # there is something to do.
@@ -53,6 +55,7 @@ _ACTIONS = {
         *_INTERFACES,
         *_MOVES,
         _LIVE,
+        _SHELVE,
         _REBUILD,
         _RESCUE,
         *_ANY_TIME,
@@ -76,8 +79,11 @@ _ACTIONS = {
         _RESCUE,
         *_IMAGES,
         *_MOVES,
+        _SHELVE,
         *_RESETS,
     ),
+    "SHELVED": (_OFFLOAD, _UNSHELVE, *_RESETS),
+    "SHELVED_OFFLOADED": (_UNSHELVE,),
     "VERIFY_RESIZE": (
         {"confirmResize": None},
         {"revertResize": None},
@@ -226,9 +232,11 @@ class Story:
             actions = [one for one in actions if one in _MOVING] or actions
         if actions:
             action = self.random.choice(actions)
-            token = ADMIN if action in (*_RESETS, _MIGRATE, _LIVE) else TOKEN
+            token = ADMIN if action in (*_RESETS, _MIGRATE, _LIVE, _OFFLOAD) else TOKEN
             expected = [200, 202, 204, 404, 409, 0, 503, 504]
-            expected += [400] * (action in (*_MOVES, _LIVE)) + [500] * (action in _INTERFACES)
+            expected += [400] * (action in (*_MOVES, _LIVE, _UNSHELVE)) + [500] * (
+                action in _INTERFACES
+            )
             if action in _INTERFACES:
                 status = self._change_interfaces(seen, next(iter(action)))
             else:

@@ -16,6 +16,8 @@ from tests.simulation.processes import Process
 from tests.simulation.simulated_cloud import ADMIN, TOKEN, World
 from tests.simulation.system_state import Truth
 
+_ADMINISTRATORS = {"os-resetState", "migrate", "os-migrateLive", "shelveOffload"}
+
 PATIENCE = 240.0  # seconds until everything must be in order
 OFTEN = 2  # times that a daemon dies at the same place
 # Work that goes on all the time and has no part in what users ask for.
@@ -157,9 +159,7 @@ class User:
         """Stop, start, pause and so on; a conflict says that it was asked for, or done, before."""
         for _ in range(100):
             path = f"/servers/{self.uuid(name)}/action"
-            token = (
-                ADMIN if {"os-resetState", "migrate", "os-migrateLive"} & action.keys() else TOKEN
-            )
+            token = ADMIN if _ADMINISTRATORS & action.keys() else TOKEN
             status, answer = self.world.ask("POST", path, action, token=token)
             assert status in (200, 202, 204, 409, 0, 503, 504), status
             if status == 409 and "is being resized already" in str(answer):

@@ -41,7 +41,7 @@ ADMIN = f"admin:{PROJECT}"
 # Seconds. What is rare costs little, and what is short need not be waited for.
 _OPTIONS = {
     "DEFAULT": {"service_report_interval": 12.0, "service_down_time": 40.0},
-    "compute": {"reconcile_interval": 40.0},
+    "compute": {"reconcile_interval": 40.0, "shelved_offload_time": -1},
     "conductor": {
         "sweep_interval": 6.0,
         "task_lease_seconds": 15.0,

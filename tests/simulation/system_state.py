@@ -26,7 +26,11 @@ _Usages = dict[str, dict[str, int]]
 POWER_AT_REST = {
     **{vm: power for power, vm in states.AS_FOUND.items()},
     states.SOFT_DELETED: states.SHUTDOWN,
+    states.SHELVED: states.SHUTDOWN,
 }
+
+
+_ON_HOST = (states.RESIZED, states.SOFT_DELETED, states.SHELVED)
 
 
 @dataclasses.dataclass
@@ -159,8 +163,10 @@ class Truth:
             yield from self._without_host(seen, row)
         elif (row.vm_state == states.RESIZED) != bool(seen.moves):
             yield "has a move that is not over, and does not wait for its end, or the other way"
-        elif row.vm_state in (*states.WITH_GUEST, states.RESIZED, states.SOFT_DELETED):
+        elif row.vm_state in (*states.WITH_GUEST, *_ON_HOST):
             yield from self._misplaced(seen, row)
+        elif row.vm_state == states.SHELVED_OFFLOADED:
+            yield from self._placed(seen, row)
         else:
             yield "is in no state to rest in"
 
@@ -180,6 +186,12 @@ class Truth:
             yield "is in ERROR and does not say why"
         if row.host is None and (seen.claims or seen.guests or seen.ports):
             yield "is in ERROR and holds something"
+
+    def _placed(self, seen: Seen, row: sa.Row) -> Iterator[str]:
+        if row.host is not None or seen.claims or seen.guests:
+            yield "is to be on no host"
+        if row.shelved_image_id is None:
+            yield "has no image"
 
     def _misplaced(self, seen: Seen, row: sa.Row) -> Iterator[str]:
         power = POWER_AT_REST.get(row.vm_state, row.power_state)

@@ -60,11 +60,10 @@ def _options(workspace: pathlib.Path, cloud: Cloud) -> dict[str, dict[str, objec
             "max_microversion": f"2.{MAXIMUM}",
             "build_interval": 1,
         },
-        # Servers do not move while they run, are not shelved, and have no volumes; their
-        # hypervisors pretend.
+        # Servers have no volumes; their hypervisors pretend.
         "compute-feature-enabled": {
             "resize": _YES,
-            "shelve": _NO,
+            "shelve": _YES,
             "cold_migration": _YES,
             "live_migration": _YES,
             "attach_encrypted_volume": _NO,

@@ -27,7 +27,6 @@ SEAMS = {
     "conductor/super/manager.py": "what super-conductors serve over RPC",
     "migrations/upgrade.py": "keeps Alembic out of the daemons",
     "objects/notification.py": "payloads on the wire",
-    "standalone/tables.py": "the tables that roost-api serves",
 }
 
 

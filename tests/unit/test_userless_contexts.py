@@ -21,6 +21,7 @@ ALLOWED = {
     "cmd/cell_conductor.py": _ITSELF,
     "cmd/manage/cell.py": _OPERATOR,
     "cmd/manage/deployment.py": _OPERATOR,
+    "cmd/manage/host.py": _OPERATOR,
     "cmd/manage/host_removal.py": _OPERATOR,
     "cmd/manage/image.py": _OPERATOR,
     "cmd/manage/placement_explain.py": _OPERATOR,

@@ -39,6 +39,7 @@ ALLOWED = {
     "conductor/cell/guest_reports.py": _SHOWN,
     "conductor/cell/operations/builds.py": _SHOWN,
     "conductor/cell/operations/confirmations.py": _SHOWN,
+    "conductor/cell/operations/offloads.py": _SHOWN,
     "conductor/cell/operations/reports.py": _SHOWN,
     "conductor/super/purge.py": "names a file after the day",
     "db/types.py": "what the others are made of",

@@ -38,6 +38,7 @@ from roost.api.servers import (
     rebuild,
     resize,
     security_groups,
+    shelve,
 )
 from roost.api.servers import images as servers_images
 from roost.api.servers.guest_config import password
@@ -351,6 +352,7 @@ _TABLES: Final = (
     evacuate.ACTIONS,
     live_migrate.ACTIONS,
     resize.ACTIONS,
+    shelve.ACTIONS,
     servers_images.ACTIONS,
     locks.ACTIONS,
     consoles.ACTIONS,
@@ -360,10 +362,6 @@ _TABLES: Final = (
 )
 ACTIONS: Final = {row.name: row for table in _TABLES for row in table}
 BODY: Final = body_of(ACTIONS.values())
-# Actions of Nova that are not supported here -> the microversion that added them.
-LACKING: Final = {
-    **dict.fromkeys(("shelve", "shelveOffload", "unshelve"), 1),
-}
 
 
 class ServerActions:
@@ -388,15 +386,12 @@ class ServerActions:
 def _refuse_unknown(call: Call, name: str) -> None:
     """Raise unless there is such an action in the call's microversion.
 
-    :raises roost.exception.Unsupported: when Nova has the action, and this cloud does not
     :raises roost.exception.NotFound: when only other microversions have it
     :raises roost.exception.Invalid: when no microversion has it
     """
-    if call.version >= LACKING.get(name, call.version + 1):
-        raise exception.Unsupported(f"This cloud does not support the action {name}")
     if name in BODY.document(call.version)["properties"]:
         return
-    if name in ACTIONS or name in LACKING:
+    if name in ACTIONS:
         raise exception.NotFound(f"There is no action {name} in version 2.{call.version}.")
     raise exception.Invalid(f"There is no such action: {name}")
 

@@ -7,7 +7,7 @@ A super-conductor notifies cells that were unreachable, and reclaims servers tha
 import logging
 from typing import Final
 
-from roost import exception
+from roost import exception, states
 from roost.api.dependencies import Dependencies
 from roost.api.locator import ServerLocator, ServerRef, missing
 from roost.api.policy import MEMBER, Rule
@@ -19,7 +19,7 @@ from roost.cells import cell as cells_cell
 from roost.db.api import instance_mappings
 from roost.db.api import soft_delete as mappings
 from roost.db.engine import retried
-from roost.objects import InstanceMapping
+from roost.objects import Instance, InstanceMapping
 from roost.operations.kinds import RESTORE
 
 LOG = logging.getLogger(__name__)
@@ -132,25 +132,43 @@ class ServerDelete:
         uuid = call.params["server_id"]
         if not is_uuid(uuid):
             raise missing(uuid)
-        self._refuse_locked(call, uuid)
+        instance = self._find_unlocked(call, uuid)
         if self._dependencies.options.keeps_deleted and self._soft_delete.soft_delete(call, uuid):
             return Answer()
-        return self._end(call, uuid)
+        answer = self._end(call, uuid)
+        if instance is not None:
+            self._forget_image(call, instance)
+        return answer
 
     def force(self, call: Call, server_ref: ServerRef) -> Answer:
         """Delete a server that exists and is not locked."""
-        return self._end(call, str(server_ref.instance.uuid))
+        answer = self._end(call, str(server_ref.instance.uuid))
+        self._forget_image(call, server_ref.instance)
+        return answer
 
-    def _refuse_locked(self, call: Call, uuid: str) -> None:
-        """Raise :class:`roost.exception.Conflict` if it is locked for this caller.
+    def _find_unlocked(self, call: Call, uuid: str) -> Instance | None:
+        """Return the state of an instance; None: there is none, as the deletion will find, too.
 
+        :raises roost.exception.Conflict: when it is locked for this caller
         :raises roost.exception.Unavailable: while its cell, which has the lock, cannot be read
         """
         try:
-            server_ref = self._locator.find(call, uuid, state_only=True)
+            instance = self._locator.find(call, uuid, state_only=True).instance
         except exception.NotFound:
-            return  # the deletion raises it
-        locks.refuse(call, server_ref.instance)
+            return None
+        locks.refuse(call, instance)
+        return instance
+
+    def _forget_image(self, call: Call, instance: Instance) -> None:
+        """Delete the image of a shelved server, which nobody needs without it."""
+        if instance.vm_state not in (states.SHELVED, states.SHELVED_OFFLOADED):
+            return
+        image_id = str(instance.shelved_image_id)
+        try:
+            self._dependencies.images.delete(call.context, image_id)
+        except exception.RoostError as error:
+            LOG.warning("[instance: %s] its image %s could not be deleted: %s",
+                        instance.uuid, image_id, error.message)  # fmt: skip
 
     def _end(self, call: Call, uuid: str) -> Answer:
         mapping = self._withdraw_or_queue(call, uuid)

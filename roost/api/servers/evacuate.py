@@ -39,11 +39,11 @@ class ServerEvacuation:
     def __call__(self, call: Call, server_ref: ServerRef) -> Answer:
         """Begin it as the request says.
 
-        :raises roost.exception.RoostError: as :meth:`begin` does
+        :raises roost.exception.RoostError: as :meth:`start` does
         """
         asked = call.body["evacuate"]
         secret = asked.get("adminPass") or password()
-        self.begin(
+        self.start(
             call,
             server_ref,
             host=asked.get("host"),
@@ -54,7 +54,7 @@ class ServerEvacuation:
         shows = call.version < _FOUND_SINCE and self._dependencies.options.instance_password
         return Answer({"adminPass": secret} if shows else None, status=200)
 
-    def begin(
+    def start(
         self,
         call: Call,
         server_ref: ServerRef,

@@ -31,6 +31,7 @@ from roost.image.driver import (
 )
 from roost.objects import ImageMeta, Instance, OperationParams
 from roost.operations.kinds import CREATE_BACKUP, CREATE_IMAGE
+from roost.operations.shelve_kinds import SHELVE
 from roost.operations.steps import Kind
 
 _MISSING: Final = "Image {} could not be found."
@@ -97,7 +98,7 @@ _NOT_INHERITED: Final = ("img_signature", "cache_in_nova", "bittorrent", "os_has
 
 
 @dataclasses.dataclass(frozen=True)
-class _ImageRequest:
+class ImageRequest:
     """A requested image: its operation, name and properties.
 
     ``rotation``: the number of backups to keep; None: it is not a backup.
@@ -123,18 +124,18 @@ class ServerSnapshot:
         """
         asked = call.body["createImage"]
         properties = {"image_type": "snapshot", **self._metadata(asked, server_ref.instance)}
-        order = _ImageRequest(CREATE_IMAGE, asked["name"], properties)
-        return self._begin(call, server_ref, order)
+        order = ImageRequest(CREATE_IMAGE, asked["name"], properties)
+        return self._answer(call, server_ref, order)
 
     def create_backup(self, call: Call, server_ref: ServerRef) -> Answer:
         """Do the same for a backup, which replaces the oldest one of its type."""
         asked = call.body["createBackup"]
         metadata = self._metadata(asked, server_ref.instance)
         kind = {"image_type": "backup", "backup_type": asked["backup_type"]}
-        return self._begin(
+        return self._answer(
             call,
             server_ref,
-            _ImageRequest(
+            ImageRequest(
                 CREATE_BACKUP,
                 name=asked["name"],
                 properties={**metadata, **kind},
@@ -142,7 +143,16 @@ class ServerSnapshot:
             ),
         )
 
-    def _begin(self, call: Call, server_ref: ServerRef, order: _ImageRequest) -> Answer:
+    def _answer(self, call: Call, server_ref: ServerRef, order: ImageRequest) -> Answer:
+        image = self.start(call, server_ref, order)
+        root = service_catalog.images_root(call, self._dependencies.images)
+        return _answer(call, image, order, root=root)
+
+    def start(self, call: Call, server_ref: ServerRef, order: ImageRequest) -> ImageMeta:
+        """Begin the operation, and create its image without data in the store.
+
+        :raises roost.exception.Conflict: when the server's state does not allow the action
+        """
         image = self._image(call, server_ref.instance, order)
         rotated = _with_rotation(image, order.rotation)
         operation = operations.accept(
@@ -151,13 +161,13 @@ class ServerSnapshot:
             server_ref,
             order.kind,
             params=OperationParams.of(image=rotated),
+            changes={"shelved_image_id": image.id} if order.kind is SHELVE else None,
         )
         try:
             self._describe(call, server_ref, image)
         finally:  # a host that finds no such image ends the task
             operations.send(call, server_ref, operation)
-        root = service_catalog.images_root(call, self._dependencies.images)
-        return _answer(call, image, order, root=root)
+        return image
 
     def _describe(self, call: Call, server_ref: ServerRef, image: ImageMeta) -> None:
         """Create the image in the store.
@@ -171,7 +181,7 @@ class ServerSnapshot:
                 f"Instance {server_ref.instance.uuid} was changed before its image was created."
             )
 
-    def _image(self, call: Call, instance: Instance, order: _ImageRequest) -> ImageMeta:
+    def _image(self, call: Call, instance: Instance, order: ImageRequest) -> ImageMeta:
         base, now = instance.image, self._dependencies.now()
         return ImageMeta.of(
             id=str(uuid.uuid4()),
@@ -239,7 +249,7 @@ def _with_rotation(image: ImageMeta, rotation: int | None) -> ImageMeta:
     return ImageMeta.of(**image.values() | {"properties": properties})
 
 
-def _answer(call: Call, image: ImageMeta, order: _ImageRequest, *, root: str) -> Answer:
+def _answer(call: Call, image: ImageMeta, order: ImageRequest, *, root: str) -> Answer:
     """Return the image's id; before 2.45 its URL, unless it is a backup with rotation 0."""
     if call.version >= _ID_SINCE:
         return Answer({"image_id": image.id})

@@ -103,16 +103,11 @@ class ServerMove:
         """
         spec = self._spec()
         try:
-            ((chosen, *_),) = self.dependencies.scheduler.select_destinations(
-                self.call.context,
-                request_spec=spec,
-                instance_uuids=[self._instance.uuid],
-                alternates=0,
-                beside=self._instance.host,
+            chosen = claim_host(
+                self.dependencies, self.call, spec, self._instance.uuid, beside=self._instance.host
             )
-        except exception.NoValidHost as error:
-            counted = self.call.allows(SHOW_PLACEMENT_COUNTS)
-            reasons = (self._stays_because, error.message if counted else error.uncounted)
+        except exception.Invalid as error:
+            reasons = (self._stays_because, error.message)
             raise exception.Invalid(" ".join(filter(None, reasons))) from error
         return spec, chosen
 
@@ -150,18 +145,10 @@ class ServerMove:
     def _spec(self) -> RequestSpec:
         """Return the request of the server as it is now, for another host of its cell."""
         instance = self._instance
-        spec = self.dependencies.api_database.query(instance_mappings.spec_for_now, instance.uuid)
-        aliases = self.dependencies.options.pci_aliases
-        needs = requirements_of(self.flavor, instance.image, aliases)
-        spec.num_instances = 1
-        spec.flavor, spec.image = self.flavor, instance.image
-        spec.numa_topology, spec.pci_requests = needs.numa_topology, list(needs.pci_requests)
-        spec.locality = self.dependencies.networking.locality(_interfaces(instance))
-        spec.requested_cell = self._cell.uuid
+        spec = spec_in_cell(self.dependencies, self.server_ref, self.flavor)
         spec.requested_host = self.host if self._stays_because is None else instance.host
-        spec.requested_node, spec.forced = None, self.forced
+        spec.forced = self.forced
         spec.ignore_hosts = [] if self.same_host else [str(instance.host)]
-        spec.retry = None
         return spec
 
     def _migration(self, chosen: Selection) -> Migration:
@@ -211,6 +198,50 @@ class ServerMove:
                 scheduler.release_claims(self.call.context, instance_uuids=[uuid], host=chosen.host)
         except exception.Unavailable:
             return
+
+
+def spec_in_cell(dependencies: Dependencies, server_ref: ServerRef, flavor: Flavor) -> RequestSpec:
+    """Return the request of a server as it is now, for a host of its cell."""
+    assert server_ref.cell is not None
+    instance = server_ref.instance
+    spec = dependencies.api_database.query(instance_mappings.spec_for_now, instance.uuid)
+    needs = requirements_of(flavor, instance.image, dependencies.options.pci_aliases)
+    spec.num_instances = 1
+    spec.flavor, spec.image = flavor, instance.image
+    spec.numa_topology, spec.pci_requests = needs.numa_topology, list(needs.pci_requests)
+    spec.locality = dependencies.networking.locality(_interfaces(instance))
+    spec.requested_cell = server_ref.cell.uuid
+    spec.requested_host, spec.requested_node, spec.forced = None, None, False
+    spec.ignore_hosts, spec.retry = [], None
+    return spec
+
+
+def claim_host(
+    dependencies: Dependencies,
+    call: Call,
+    spec: RequestSpec,
+    instance_uuid: str,
+    *,
+    beside: str | None = None,
+) -> Selection:
+    """Have the scheduler claim a host for a server that exists.
+
+    :param beside: the host that it is on now
+    :raises roost.exception.Invalid: when no host can take it
+    """
+    try:
+        ((chosen, *_),) = dependencies.scheduler.select_destinations(
+            call.context,
+            request_spec=spec,
+            instance_uuids=[instance_uuid],
+            alternates=0,
+            beside=beside,
+        )
+    except exception.NoValidHost as error:
+        counted = call.allows(SHOW_PLACEMENT_COUNTS)
+        raise exception.Invalid(error.message if counted else error.uncounted) from error
+    found: Selection = chosen
+    return found
 
 
 def _interfaces(instance: Instance) -> list[NetworkRequest]:

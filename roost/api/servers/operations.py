@@ -90,9 +90,9 @@ def accept(
     instance_uuid = str(instance.uuid)
     if cell is None:
         raise refused(instance_uuid, kind, instance.vm_state, instance.task_state)
-    if instance.host is None and instance.vm_state != states.BUILDING:
-        raise exception.Conflict(f"Instance {instance_uuid} is not ready")
-    _check_hosts(dependencies.service_group, cell, instance, kind, migration)
+    _refuse_unplaced(instance)
+    host = (changes or {}).get("host", instance.host)
+    _check_hosts(dependencies.service_group, cell, instance, kind, migration, host=host)
     record = begun(call, instance_uuid, kind.action)
     operation_uuid = str(uuid.uuid4())
     given = cell.give_lease() if kind.comes_with_lease(kind.steps[0]) else None
@@ -137,8 +137,7 @@ def check(server_ref: ServerRef, kind: Kind) -> None:
     :raises roost.exception.Conflict: when it does not
     """
     instance = server_ref.instance
-    if instance.host is None and instance.vm_state != states.BUILDING:
-        raise exception.Conflict(f"Instance {instance.uuid} is not ready")
+    _refuse_unplaced(instance)
     tasks = (None,) if kind.tasks else (None, *kinds.SHARED)
     allowed = instance.vm_state in kind.begins and instance.task_state in tasks
     if server_ref.cell is None or not allowed:
@@ -146,6 +145,13 @@ def check(server_ref: ServerRef, kind: Kind) -> None:
         if server_ref.cell is not None:
             under_way = server_ref.cell.database.query(operations.find, instance.uuid)
         raise refused(instance.uuid, kind, instance.vm_state, instance.task_state, under_way)
+
+
+def _refuse_unplaced(instance: Instance) -> None:
+    """Raise :class:`roost.exception.Conflict` if no host has ever taken an instance."""
+    nowhere = (states.BUILDING, states.SHELVED_OFFLOADED)
+    if instance.host is None and instance.vm_state not in nowhere:
+        raise exception.Conflict(f"Instance {instance.uuid} is not ready")
 
 
 def find_computes(
@@ -169,12 +175,15 @@ def _check_hosts(
     instance: Instance,
     kind: Kind,
     migration: Migration | None,
+    *,
+    host: str | None,
 ) -> None:
     """Make sure that the hosts that an operation needs are up, and know its kind.
 
+    :param host: that of the server, if it does not move
     :raises roost.exception.Conflict: with the reason
     """
-    hosts = {instance.host} if migration is None else {migration.source_host, migration.dest_host}
+    hosts = {host} if migration is None else {migration.source_host, migration.dest_host}
     computes = find_computes(group, cell, {*filter(None, hosts)})
     for its, is_down in computes:
         why = None
@@ -194,7 +203,7 @@ def _why_needed(kind: Kind, its: Service, migration: Migration | None) -> str | 
     """Return why an operation cannot begin while a host is down; None: it goes on without it."""
     why = f"is down since {its.last_seen_up:%Y-%m-%dT%H:%M:%SZ}"
     if migration is None:
-        return why
+        return None if kind.done.leaves_host else why
     sides = _sides_of(its, migration)
     if not any(kind.needs(side, fenced=its.forced_down) for side in sides):
         return None

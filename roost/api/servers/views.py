@@ -43,6 +43,8 @@ _OF_REST: Final = {
     states.RESCUED: "RESCUE",
     states.RESIZED: "VERIFY_RESIZE",
     states.ERROR: "ERROR",
+    states.SHELVED: "SHELVED",
+    states.SHELVED_OFFLOADED: "SHELVED_OFFLOADED",
     states.SOFT_DELETED: "SOFT_DELETED",
     states.DELETED: "DELETED",
 }
@@ -82,8 +84,8 @@ STATUSES: Final[Mapping[str, Sequence[State]]] = {
 KNOWN_STATUSES: Final = frozenset(
     {
         *STATUSES,
-        *("MIGRATING", "PASSWORD", "REBUILD", "RESCUE", "RESIZE", "REVERT_RESIZE", "SHELVED"),
-        *("SHELVED_OFFLOADED", "UNKNOWN", "VERIFY_RESIZE"),
+        *("MIGRATING", "PASSWORD", "REBUILD", "RESCUE", "RESIZE", "REVERT_RESIZE", "UNKNOWN"),
+        "VERIFY_RESIZE",
     }
 )
 

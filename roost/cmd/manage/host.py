@@ -177,7 +177,7 @@ class HostEvacuation:
         if instance is None or instance.host != self._host:
             return None
         server_ref = ServerRef(instance, self._cell)
-        operation = self._evacuation.begin(
+        operation = self._evacuation.start(
             self._call(), server_ref, host=self._to, secret=password()
         )
         return str(operation.uuid)

@@ -18,6 +18,11 @@ LOG = logging.getLogger(__name__)
 @step
 def destroy(operation: HostOperation) -> None:
     """Destroy the guest; no build of it may be under way."""
+    remove(operation)
+
+
+def remove(operation: HostOperation) -> None:
+    """Remove a guest, with its disks; its claim stays until the cell knows of it."""
     host = operation.host
     host.tracker.ending(operation.uuid)
     host.destroy(operation.uuid)

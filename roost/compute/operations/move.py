@@ -17,7 +17,7 @@ from roost import exception, states
 from roost.compute.operations.operation import Do, HostOperation, give_password, step
 from roost.compute.virt.cold_migration import ColdMoves, MovesGuests, NoteCopied
 from roost.compute.virt.driver import GuestResources
-from roost.objects import Instance, NetworkInfo
+from roost.objects import ImageMeta, Instance, NetworkInfo
 from roost.operations.steps import DESTINATION, SOURCE
 
 LOG = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ def revive(operation: HostOperation) -> None:
         lost = f"Its disks were on {operation.migration.source_host} alone: they are lost."
         LOG.warning("%s: %s", operation, lost)
         operation.timeline.say(lost)
-        _spawn(operation, instance, info)
+        spawn(operation, instance, info, image=instance.image)
         if not _ran(operation):
             host.virt.power_off(operation.uuid)
         return
@@ -135,8 +135,11 @@ def revive(operation: HostOperation) -> None:
         host.virt.power_on(operation.uuid)
 
 
-def _spawn(operation: HostOperation, instance: Instance, info: NetworkInfo) -> None:
-    host, image = operation.host, instance.image
+def spawn(
+    operation: HostOperation, instance: Instance, info: NetworkInfo, *, image: ImageMeta | None
+) -> None:
+    """Create the guest of a server anew, from an image."""
+    host = operation.host
     if operation.password is not None:
         give_password(operation, instance)
     with host.drives.made(instance, info) as drive:

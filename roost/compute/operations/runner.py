@@ -21,6 +21,7 @@ from roost.compute.operations import (
     move,
     power,
     rebuild,
+    shelve,
     snapshot,
 )
 from roost.compute.operations.operation import Do, HostOperation, Spared
@@ -28,10 +29,18 @@ from roost.compute.virt.driver import VirtDriver
 from roost.context import RequestContext
 from roost.objects import Operation
 from roost.operations.advance import Outcome
+from roost.operations.shelve_kinds import UNSHELVE, UNSHELVE_OFFLOADED
 from roost.operations.steps import DEVICE
 
 LOG = logging.getLogger(__name__)
-_WORK: Final = {**power.WORK, **rebuild.WORK, **snapshot.WORK, **interfaces.WORK, **delete.WORK}
+_WORK: Final = {
+    **power.WORK,
+    **rebuild.WORK,
+    **snapshot.WORK,
+    **interfaces.WORK,
+    **delete.WORK,
+    **shelve.WORK,
+}
 # What to do in each step; that of an operation on this host alone has the name of its kind.
 STEPS: Final[Mapping[str, Do]] = {
     **{kind.name: do for kind, do in _WORK.items()},
@@ -70,12 +79,19 @@ def run(operation: HostOperation, *, is_begun: bool = False) -> bool:
         ended = _try(operation)
     except LostLease as error:
         LOG.info("%s ends without a report: %s", operation, error.message)
+        if operation.kind.failed.leaves_host:
+            shelve.leave_nothing(operation)
         return True
+    is_done, kind = ended.outcome is Outcome.DONE, operation.kind
+    if not is_done and kind.failed.leaves_host:
+        shelve.leave_nothing(operation)
     reported = _report(operation, ended)
-    if reported and ended.outcome is Outcome.DONE and operation.step.creates_guest:
+    if reported and is_done and operation.step.creates_guest:
         host.tracker.built(operation.uuid)
         host.note_announced(operation.uuid)
-    if ended.outcome is Outcome.DONE and operation.kind.deletes:
+    if reported and is_done and kind in (UNSHELVE, UNSHELVE_OFFLOADED):
+        shelve.forget_image(operation)
+    if is_done and (kind.deletes or kind.done.leaves_host):
         host.tracker.forget(operation.uuid)  # not before the conductor knows: see resource_tracker
     return True
 

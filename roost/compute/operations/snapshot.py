@@ -24,6 +24,13 @@ _BACKUP_OF: Final = ("image_type", "backup_type", "instance_uuid")
 @step
 def snapshot(operation: HostOperation) -> None:
     """Upload the disk of a guest, and delete the oldest backups above the rotation."""
+    upload(operation)
+    if ROTATION in operation.image.properties:
+        _rotate(operation)
+
+
+def upload(operation: HostOperation) -> None:
+    """Upload the disk of a guest, in the last task states of the operation's kind."""
     try:
         _take(operation)
     except LostLease:
@@ -33,8 +40,6 @@ def snapshot(operation: HostOperation) -> None:
     except Exception:
         forget(operation)
         raise
-    if ROTATION in operation.image.properties:
-        _rotate(operation)
 
 
 def forget(operation: HostOperation) -> None:
@@ -54,14 +59,16 @@ def _take(operation: HostOperation) -> None:
         raise exception.Unsupported("The hypervisor of this server cannot make images of it.")
     if operation.host.store.get(operation.context, operation.image.id).status == ACTIVE:
         return  # it was uploaded before, and the report was lost
-    operation.go_on(states.IMAGE_SNAPSHOT)
+    *_, before, pending, uploading = operation.kind.tasks
+    if before == states.IMAGE_SNAPSHOT:
+        operation.go_on(before)
     with virt.snapshot(operation.uuid, disk_format=operation.image.disk_format) as disk:
-        operation.go_on(states.IMAGE_PENDING_UPLOAD)
-        _upload(operation, disk)
+        operation.go_on(pending)
+        _upload(operation, disk, task=uploading)
 
 
-def _upload(operation: HostOperation, disk: BinaryIO) -> None:
-    operation.go_on(states.IMAGE_UPLOADING)
+def _upload(operation: HostOperation, disk: BinaryIO, *, task: str) -> None:
+    operation.go_on(task)
     image = operation.host.store.upload(operation.context, operation.image.id, disk)
     LOG.info("%s: image %s uploaded, %d bytes", operation, image.id, image.size)
 

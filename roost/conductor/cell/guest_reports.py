@@ -6,7 +6,7 @@ state of its guest.
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from roost import states
 from roost.conductor.cell.operations.reports import ObservedGuest, note_error
@@ -17,6 +17,9 @@ from roost.db.types import utcnow
 from roost.objects import HostFinding, InstanceAction, InstanceLocation
 from roost.operations.kinds import BY_ITSELF
 from roost.rpc.notifications import Notifier
+
+# A server in one of these stays in it, whatever its guest does by itself.
+_KEPT: Final = (states.SOFT_DELETED, states.RESIZED, states.SHELVED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +79,7 @@ def _by_itself(found: ObservedGuest, before: str) -> dict[str, Any]:
     if found.power_state is None:
         return {"vm_state": states.ERROR, "power_state": states.NOSTATE}
     changes: dict[str, Any] = {"power_state": found.power_state}
-    if found.vm_state in (None, before) or before in (states.SOFT_DELETED, states.RESIZED):
+    if found.vm_state in (None, before) or before in _KEPT:
         return changes
     return changes | {"vm_state": found.vm_state}
 

@@ -31,24 +31,24 @@ class Interfaces:
     def allocate(self, instance_uuid: str, host: str, attempt: int) -> NetworkInfo:
         """Create an instance's ports and set the task state to spawning.
 
-        An instance that moves keeps the ports that it has, which are bound to this host, and its
-        task state.
+        An instance that moves, or is unshelved, keeps the ports that it has, which are bound to
+        this host, and its task state.
         """
         with self.database.begin() as session:
             instance = instances.get(session, instance_uuid)
             builds = instance.task_state in BUILD.tasks
-            moves = None if builds else operations.find_move(session, instance_uuid)
-            if moves is not None and moves.host != host:
-                raise exception.Conflict(f"{instance_uuid} moves, and {moves.host} works on it.")
+            comes = None if builds else operations.find(session, instance_uuid)
+            if comes is not None and comes.host != host:
+                raise exception.Conflict(f"{comes.host} works on {instance_uuid}.")
             info = ports.allocate(
                 session,
                 instance_uuid=instance_uuid,
                 host=host,
-                requests=instance.networks if moves is None else [],
+                requests=instance.networks if comes is None else [],
                 networks=self.networks,
             )
-            if moves is not None:
-                operations.check(session, moves)
+            if comes is not None:
+                operations.check(session, comes)
                 return info
             instances.update(
                 session,

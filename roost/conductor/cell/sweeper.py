@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 
 from roost import exception
 from roost.conductor.cell.operations.confirmations import Confirmations
+from roost.conductor.cell.operations.offloads import Offloads
 from roost.conductor.cell.operations.outcomes import OperationOutcomes
 from roost.context import current, project_context
 from roost.db.cell import operations
@@ -26,6 +27,7 @@ class CellSweeper:
     """Takes up the operations of a cell whose lease has expired. Any number may run.
 
     :param confirmations: confirms moves whose users do not
+    :param offloads: offloads servers that were shelved long enough ago
     :param surely_down: returns which of some hosts are certainly down
     :param lease_seconds: length of a lease. Half of it is for the delivery of a message, and for a
         sweep: a host that received the message renews its lease within a third.
@@ -34,11 +36,13 @@ class CellSweeper:
     database: Database
     outcomes: OperationOutcomes
     confirmations: Confirmations
+    offloads: Offloads
     surely_down: Callable[[Collection[str]], Collection[str]]
     lease_seconds: float
 
     def sweep(self) -> None:
         self.confirmations.sweep(self.surely_down)
+        self.offloads.sweep()
         overdue = self._take()
         if overdue:
             down = self.surely_down({each.host for each in overdue if each.host is not None})

@@ -32,11 +32,11 @@ def look(
     if and_others_here:
         here = sa.select(*_COLUMNS).where(_c.host == host, _c.deleted_at.is_(None))
         found |= {row.uuid: _seen_from(host, row) for row in session.execute(here)}
-    if any(location.presence == ELSEWHERE for location in found.values()):
+    away = {uuid for uuid, one in found.items() if one.presence in (ELSEWHERE, NOWHERE)}
+    if away:
         moving, left = migrations.on_host(session, host), left_behind.proven(session, host)
-        for uuid, location in found.items():
-            if location.presence == ELSEWHERE and (uuid in moving or uuid in left):
-                location.presence = MOVING if uuid in moving else LEFT
+        for uuid in away.intersection({*moving, *left}):
+            found[uuid].presence = MOVING if uuid in moving else LEFT
     return list(found.values())
 
 

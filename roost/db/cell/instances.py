@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from roost import exception, states
-from roost.db import prepared, wire
+from roost.db import clock, prepared, wire
 from roost.db.cell import instance_index, models
 from roost.db.engine import Session
 from roost.db.insert import insert_once
@@ -29,8 +29,9 @@ _OWNED = (
     models.instance_provisions,
     models.left_behind,
 )
-STATE = ("uuid", "host", "vm_state", "task_state", "locked")
+STATE = ("uuid", "host", "vm_state", "task_state", "locked", "shelved_image_id")
 _STATE = tuple(_instances.c[name] for name in STATE)
+_BEGIN_ANEW = (states.REBUILDING, states.UNSHELVING)
 _AT_ONCE = 1000  # rows that one statement names
 _OBJECTS = ("flavor", "image", "keypair", "network_info", "numa_topology")
 _LISTS = ("networks", "pci")
@@ -62,6 +63,7 @@ _INSERT_PROVISIONS = sa.insert(models.instance_provisions)
 _POSTED = models.instance_provisions.c.password.is_not(None)
 _NEXT = _instances.c.attempt + 1
 _AWAY = sa.func.coalesce(_instances.c.soft_deleted_at, database_now())
+_SHELVED = sa.func.coalesce(_instances.c.shelved_at, database_now())
 _LAUNCHED = sa.func.coalesce(_instances.c.launched_at, database_now())
 _THESE = _instances.c.uuid.in_(sa.bindparam("uuids", expanding=True))
 _KNOWN = sa.select(_instances.c.uuid).where(_THESE)
@@ -271,6 +273,19 @@ def list_live(session: Session, uuids: Collection[str]) -> list[Instance]:
     return [row_to_instance(row) for row in session.execute(sa.select(_instances).where(*live))]
 
 
+def list_shelved(session: Session, *, seconds: float) -> list[Instance]:
+    """Return the shelved instances that have been on their hosts for so long since; some at once.
+
+    Only the fields ``STATE`` and ``project_id`` are set.
+    """
+    due = _instances.c.shelved_at <= clock.now(session) - datetime.timedelta(seconds=seconds)
+    query = sa.select(*_STATE, _instances.c.project_id).where(
+        due, _instances.c.task_state.is_(None), _instances.c.deleted_at.is_(None)
+    )
+    rows = session.execute(query.order_by(_instances.c.shelved_at).limit(_AT_ONCE))
+    return [Instance.as_stored(**row._mapping) for row in rows]  # noqa: SLF001 - a public name
+
+
 def hosts_in_use(session: Session, hosts: Collection[str]) -> set[str]:
     """Return those of these hosts that have live instances, builds included."""
     found: set[str] = set()
@@ -332,15 +347,22 @@ def _allowed(after: Mapping[str, Any], moves: Transitions) -> sa.ColumnElement[b
 
 
 def _attempt(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the change that gives the guest of a rebuild a new attempt."""
-    return {"attempt": _NEXT} if changes.get("task_state") == states.REBUILDING else {}
+    """Return the change that gives a guest that is made anew a new attempt."""
+    return {"attempt": _NEXT} if changes.get("task_state") in _BEGIN_ANEW else {}
 
 
 def _put_away(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the change of ``soft_deleted_at``: set on a soft-delete, cleared by other states."""
+    """Return the changes of what belongs to a state: set with it, and cleared by other states."""
     if "vm_state" not in changes:
         return {}
-    return {"soft_deleted_at": _AWAY if changes["vm_state"] == states.SOFT_DELETED else None}
+    after = changes["vm_state"]
+    put = {
+        "soft_deleted_at": _AWAY if after == states.SOFT_DELETED else None,
+        "shelved_at": _SHELVED if after == states.SHELVED else None,
+    }
+    if after not in (states.SHELVED, states.SHELVED_OFFLOADED):
+        put["shelved_image_id"] = None
+    return put
 
 
 def _stored(changes: Mapping[str, Any]) -> dict[str, Any]:

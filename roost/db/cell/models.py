@@ -63,6 +63,8 @@ instances = sa.Table(
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime),
     sa.Column("launched_at", UtcDateTime),
+    sa.Column("shelved_at", UtcDateTime),  # still on its host
+    sa.Column("shelved_image_id", sa.String(36)),
     sa.Column("soft_deleted_at", UtcDateTime),  # may be restored until reclaimed
     sa.Column("deleted_at", UtcDateTime),
     sa.Index("instances_by_project", "project_id", "deleted_at", "created_at", "uuid"),
@@ -70,6 +72,7 @@ instances = sa.Table(
     sa.Index("instances_by_host", "host", "deleted_at"),
     sa.Index("instances_by_change", "updated_at"),
     sa.Index("instances_put_away", "soft_deleted_at"),
+    sa.Index("instances_shelved", "shelved_at"),
 )
 
 # Large or secret values, which no list reads: the configuration of a guest when it is created, and

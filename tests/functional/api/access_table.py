@@ -306,6 +306,10 @@ _BY_NOUN = {  # names of rules, by the role that is enough
     "os_compute_api:os-quota-class-sets": {"administrator": "show update"},
     "os_compute_api:os-simple-tenant-usage": {"administrator": "list", "reader": "show"},
     "os_compute_api:os-instance-usage-audit-log": {"administrator": "list show"},
+    "os_compute_api:os-shelve": {
+        "member": "shelve unshelve",
+        "administrator": "shelve_offload unshelve_to_host",
+    },
     "os_compute_api:os-migrate-server": {"manager": "migrate migrate_live"},
     "os_compute_api:os-migrate-server:migrate": {"administrator": "host"},
     "os_compute_api:os-migrate-server:migrate_live": {"administrator": "host"},

@@ -61,6 +61,8 @@ BEGINS = {
     "restore": states.SOFT_DELETED,
     "confirmResize": states.RESIZED,
     "revertResize": states.RESIZED,
+    "shelveOffload": states.SHELVED,
+    "unshelve": states.SHELVED,
 }  # and all others when a server is active
 NOBODY_HAS = {
     "os-getRDPConsole": "Hyper-V's",

@@ -8,7 +8,7 @@ import pytest
 from roost import conf, states
 from roost.api.compute.service_views import NOVA_NAMES
 from roost.api.dependencies import ApiOptions
-from roost.cmd import _checks, api
+from roost.cmd import _checks, _dependencies, api
 from roost.db.cell import services
 from tests import api_harness
 from tests.api_harness import ALICE, IMAGE
@@ -27,7 +27,7 @@ def test_daemons_have_the_names_that_clients_look_for(world):
 
 
 def test_an_operator_may_have_our_own_names(tmp_path):
-    configured = api._api_options(conf.of({"api": {"daemon_names": "roost"}}))
+    configured = _dependencies.api_options(conf.of({"api": {"daemon_names": "roost"}}))
     with api_harness.made_in(tmp_path, configured) as world:
         assert {one["binary"] for one in _listed(world)} == {"roost-compute"}
         (zone, *_) = world.client.get("/v2.1/os-availability-zone/detail").json[

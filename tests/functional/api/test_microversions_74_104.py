@@ -24,6 +24,7 @@ from tests.microversion_boundary import (
     statuses,
     tell_event,
     told,
+    unshelving,
 )
 
 _FLAVORS = "/v2.1/flavors"
@@ -89,6 +90,14 @@ def test_2_75_hypervisors_without_servers_say_so(client):
 def test_2_76_bare_metal_says_that_it_was_turned_on(shared):
     tell = tell_event(shared, "power-update", tag="POWER_ON")
     assert statuses(76, tell) == (400, 200)
+
+
+def test_2_77_a_server_is_unshelved_in_another_zone(shared):
+    def zone(version):
+        assert unshelving(shared, availability_zone="nova")(version).status_code == 202
+        return shared.scheduler.asked[-1].availability_zone
+
+    assert around(77, zone) == (None, "nova")
 
 
 def test_2_78_servers_tell_their_numa_topology(shared):
@@ -178,6 +187,11 @@ def test_2_90_the_hostname_is_chosen_and_seen(shared):
     assert statuses(90, change(shared, server, hostname="second")) == (400, 200)
     assert fields(90, show(shared, server)) == (set(), {"OS-EXT-SRV-ATTR:hostname"})
     assert show(shared, server)("2.90")["OS-EXT-SRV-ATTR:hostname"] == "second"
+
+
+def test_2_91_a_server_is_unshelved_on_a_host_or_in_any_zone(shared):
+    assert statuses(91, unshelving(shared, host="h1")) == (400, 202)
+    assert statuses(91, unshelving(shared, availability_zone=None)) == (400, 202)
 
 
 def test_2_92_no_key_pairs_are_made_here_and_names_have_more_characters(client):

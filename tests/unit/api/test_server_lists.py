@@ -40,8 +40,8 @@ def test_the_hosts_are_the_administrators_business():
 
 
 def test_a_status_that_no_server_ever_has_finds_nothing():
-    assert _wanted(status=["SHELVED"]) is None
-    assert _wanted(status=["SHELVED", "reboot"]).states == [(states.ACTIVE, states.REBOOTING)]
+    assert _wanted(status=["UNKNOWN"]) is None
+    assert _wanted(status=["UNKNOWN", "reboot"]).states == [(states.ACTIVE, states.REBOOTING)]
 
 
 def test_a_status_is_what_a_server_of_that_state_shows():

@@ -11,6 +11,7 @@ from roost.conductor.cell.operations.claims import MoveClaims
 from roost.conductor.cell.operations.confirmations import Confirmations
 from roost.conductor.cell.operations.delete import NONE, Deletion, ExternalPorts
 from roost.conductor.cell.operations.moves import ServerMoves
+from roost.conductor.cell.operations.offloads import Offloads
 from roost.conductor.cell.operations.outcomes import OperationOutcomes
 from roost.conductor.cell.security_groups import HostSecurityGroups
 from roost.conductor.cell.sweeper import CellSweeper
@@ -146,6 +147,7 @@ class CellWorld:
     filters: bool = False
     outside_ports: ExternalPorts = NONE
     confirm_seconds: float = 0
+    offload_seconds: float = -1
     context: object = dataclasses.field(default_factory=a_context)
 
     @property
@@ -192,6 +194,7 @@ class CellWorld:
             self.database,
             self.outcomes,
             Confirmations(self.database, self.outcomes, self.confirm_seconds),
+            Offloads(self.database, self.outcomes, self.offload_seconds),
             surely_down=lambda _hosts: self.down,
             lease_seconds=lease_seconds,
         )

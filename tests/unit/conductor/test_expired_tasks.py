@@ -9,7 +9,9 @@ from roost import exception, states
 from roost.db.cell import actions, faults, instances, left_behind, models, operations
 from roost.operations import kinds
 from roost.operations.kinds import BUILD, DELETE, OF_TASK, REBUILD, RESTORE, SOFT_DELETE
+from roost.operations.shelve_kinds import SHELVE_OFFLOAD
 from roost.operations.transitions import TRANSITIONS
+from roost.states import SHELVED_OFFLOADED
 from tests.builders import an_instance
 from tests.operation_rows import put_under
 from tests.unit.conductor.test_builds import activate, begin
@@ -210,6 +212,7 @@ RESTING = [
     and before.task not in (*BUILD.tasks, *SOFT_DELETE.tasks, *RESTORE.tasks, *DELETE.tasks)
     if not OF_TASK[before.task].is_move
 ]
+OFFLOADS = [each for each in RESTING if OF_TASK[each[1]] is SHELVE_OFFLOAD]
 REBUILDS = [each for each in RESTING if each[1] in REBUILD.tasks]
 TOLD = [each for each in RESTING if OF_TASK[each[1]].why_not_resent is None]
 
@@ -224,13 +227,23 @@ def test_a_task_on_a_host_that_is_up_is_told_again(cell, vm_state, task):
     assert (operation.instance_uuid, operation.kind) == (made.uuid, OF_TASK[task].name)
 
 
-@pytest.mark.parametrize(("vm_state", "task"), sorted({*RESTING} - {*REBUILDS}))
+@pytest.mark.parametrize(("vm_state", "task"), sorted({*RESTING} - {*REBUILDS, *OFFLOADS}))
 def test_a_task_on_a_host_that_is_down_ends(cell, vm_state, task):
     made = resting(cell, vm_state, task)
     cell.down = {"h1"}
     cell.sweep()
     found = get(cell, made.uuid)
     assert (found.vm_state, found.task_state, told(cell)) == (vm_state, None, [])
+
+
+@pytest.mark.parametrize(("vm_state", "task"), OFFLOADS)
+def test_an_offload_does_without_a_host_that_is_down(cell, vm_state, task):
+    made = resting(cell, vm_state, task)
+    cell.down = {"h1"}
+    cell.sweep()
+    found = get(cell, made.uuid)
+    assert (found.vm_state, found.task_state, found.host) == (SHELVED_OFFLOADED, None, None)
+    assert told(cell) == []
 
 
 @pytest.mark.parametrize(("vm_state", "task"), REBUILDS)

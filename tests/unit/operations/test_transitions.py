@@ -13,6 +13,7 @@ from roost.operations.kinds import (
     RESTORE,
     SOFT_DELETE,
 )
+from roost.operations.shelve_kinds import SHELVE, SHELVE_OFFLOAD, UNSHELVE_OFFLOADED
 from roost.operations.transitions import RESETS, TRANSITIONS, may_follow
 from roost.states import State
 
@@ -35,7 +36,7 @@ def test_nothing_comes_back_from_deletion():
     ending = [state for state in TRANSITIONS if state.task == states.DELETING]
     assert {state.vm for state in ending} == {
         *("building", "active", "paused", "suspended", "stopped", "rescued", "error"),
-        *("resized", "soft-delete"),
+        *("resized", "soft-delete", "shelved", "shelved_offloaded"),
     }
     for state in ending:
         assert TRANSITIONS[state] == {state, State(states.DELETED)}
@@ -58,11 +59,16 @@ def test_a_server_becomes_active_after_its_guest_was_spawned_or_a_task_or_went_o
         for state in TRANSITIONS
         if state.task in OF_MOVES and (state.vm != states.STOPPED or state.task in EVACUATE.tasks)
     }
-    assert before == {*building, restored, found_again, *_under_tasks(), *went_on, *moved}
+    offloading = {state for state in TRANSITIONS if state.task in SHELVE_OFFLOAD.tasks}
+    tasks = _under_tasks() - offloading
+    assert before == {*building, restored, found_again, *tasks, *went_on, *moved}
 
 
 def test_whatever_is_done_to_a_server_it_can_be_put_away_unless_it_is_none_or_in_error():
-    refused = (states.BUILDING, states.ERROR, states.RESIZED, states.DELETED)
+    refused = (
+        *(states.BUILDING, states.ERROR, states.RESIZED, states.DELETED),
+        *(states.SHELVED, states.SHELVED_OFFLOADED),
+    )
     ending = (states.DELETING, states.SOFT_DELETING, *OF_MOVES)
     for state in TRANSITIONS:
         if state.task not in ending:
@@ -97,8 +103,16 @@ def test_what_an_administrator_may_declare_is_active_or_error_but_not_of_builds_
     assert set().union(*RESETS.values()) == {State(states.ACTIVE), State(states.ERROR)}
     others = set(TRANSITIONS) - set(RESETS)
     ending = {*PUT_AWAY}
-    assert {s.task for s in others} == {*states.BUILD_TASKS, *ending, *OF_MOVES, None}
-    assert {s.vm for s in others if s.task is None} == {*(states.DELETED, states.SOFT_DELETED)}
+    assert {s.task for s in others} == {
+        *states.BUILD_TASKS,
+        *ending,
+        *OF_MOVES,
+        *UNSHELVE_OFFLOADED.tasks,
+        None,
+    }
+    assert {s.vm for s in others if s.task is None} == {
+        *(states.DELETED, states.SOFT_DELETED, states.SHELVED_OFFLOADED)
+    }
 
 
 def test_a_move_ends_where_it_began_or_where_it_leads_and_only_a_delete_cuts_it_short():
@@ -117,6 +131,8 @@ def test_a_move_ends_where_it_began_or_where_it_leads_and_only_a_delete_cuts_it_
 
 def test_a_task_ends_as_the_guest_is_found_or_where_it_began():
     for state in _under_tasks():
+        if state.task in SHELVE_OFFLOAD.tasks:
+            continue
         found = {*map(State, states.WITH_GUEST), State(states.ERROR)}
         assert found | {State(state.vm)} <= TRANSITIONS[state]
 
@@ -127,16 +143,22 @@ def test_what_a_server_may_be_told_depends_on_where_it_rests():
     assert _tasks_of(states.ACTIVE) == {
         crash,
         *("powering-off", "rebooting", "rebooting_hard", "pausing", "suspending"),
-        *("rebuilding", "rescuing", "updating_password"),
+        *("rebuilding", "rescuing", "updating_password", "shelving"),
         *images,
     }
-    assert _tasks_of(states.PAUSED) == {"unpausing", "rebooting_hard", crash, *images}
-    assert _tasks_of(states.SUSPENDED) == {"resuming", "rebooting_hard", *images}
+    assert _tasks_of(states.PAUSED) == {"unpausing", "rebooting_hard", "shelving", crash, *images}
+    assert _tasks_of(states.SUSPENDED) == {"resuming", "rebooting_hard", "shelving", *images}
     assert _tasks_of(states.RESCUED) == {"unrescuing", crash}
     new = {"rebuilding", "rescuing"}
-    assert _tasks_of(states.STOPPED) == {"powering-on", "rebooting_hard", *new, *images}
+    assert _tasks_of(states.STOPPED) == {
+        *("powering-on", "rebooting_hard", "shelving"),
+        *new,
+        *images,
+    }
     assert _tasks_of(states.ERROR) == {"powering-off", "rebooting_hard", crash, *new}
     assert _tasks_of(states.BUILDING) == set()
+    assert _tasks_of(states.SHELVED) == {"unshelving", "shelving_offloading"}
+    assert _tasks_of(states.SHELVED_OFFLOADED) == {"unshelving"}
 
 
 def test_a_task_under_way_gives_way_only_to_a_harder_reboot_or_its_next_step():
@@ -150,6 +172,7 @@ def test_a_task_under_way_gives_way_only_to_a_harder_reboot_or_its_next_step():
         *itertools.product(REBUILD.tasks, REBUILD.tasks[1:]),
         *itertools.product(CREATE_IMAGE.tasks, CREATE_IMAGE.tasks[1:]),
         *itertools.product(CREATE_BACKUP.tasks, CREATE_BACKUP.tasks[1:]),
+        *itertools.product(SHELVE.tasks, SHELVE.tasks[1:]),
     }
     assert moves == {(states.REBOOTING, states.REBOOTING_HARD), *steps}
 

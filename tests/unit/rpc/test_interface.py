@@ -256,6 +256,7 @@ def test_with_an_operation_it_goes_only_where_the_host_works_on_an_image(kind):
     Compute(recording).on("h1").run(asked, operation=operation)
     (sent,) = recording.contexts
     works = {"rebuild", "rescue", "create_image", "create_backup", "evacuate"}
+    works |= {"shelve", "unshelve", "unshelve_offloaded"}
     assert sent.auth_token == ("secret" if kind.name in works else None)
     assert sent.user_id == "alice"
 

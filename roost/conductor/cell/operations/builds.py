@@ -50,7 +50,7 @@ from roost.scheduler.client import CellSchedulerClient
 
 LOG = logging.getLogger(__name__)
 _BEGUN: Final = (states.NETWORKING, states.SPAWNING)
-_NOWHERE: Final[dict[str, Any]] = {
+NOWHERE: Final[dict[str, Any]] = {
     **dict.fromkeys(("host", "node", "availability_zone", "numa_topology")),
     "pci": [],
     "allocations": {},
@@ -325,7 +325,7 @@ class Builds:
     ) -> Instance:
         uuid, step = str(build.instance_uuid), kinds.get(build.kind).steps[0]
         attempt = build.attempt + 1
-        changes = {**_placed(selection), "task_state": step.task, "attempt": attempt}
+        changes = {**selection.place, "task_state": step.task, "attempt": attempt}
         with self.database.begin() as session:
             if instances.update(session, uuid, changes, expected={"attempt": build.attempt}, at=at):
                 operations.go_on(
@@ -416,7 +416,7 @@ class Builds:
         self, build: Operation, why: PlacementFailure, *, at: datetime.datetime
     ) -> None:
         uuid = str(build.instance_uuid)
-        changes = {"vm_state": states.ERROR, "task_state": None, **_NOWHERE}
+        changes = {"vm_state": states.ERROR, "task_state": None, **NOWHERE}
         mine = {"host": None, "attempt": build.attempt}
         with self.database.begin() as session:
             expected = {"attempt": build.attempt, "task_state": states.SCHEDULING}
@@ -443,18 +443,6 @@ def _params(build: Operation) -> OperationParams:
 def _leased(overdue: OverdueOperation | None) -> dict[str, Any]:
     """Return what the row has, unless its host has renewed its lease meanwhile."""
     return {} if overdue is None else {"lease_until": overdue.lease_until}
-
-
-def _placed(selection: Selection) -> dict[str, Any]:
-    """Return the columns of an instance's row that a selection sets."""
-    return {
-        "host": selection.host,
-        "node": selection.node,
-        "availability_zone": selection.availability_zone,
-        "numa_topology": selection.numa_topology,
-        "pci": list(selection.pci),
-        "allocations": dict(selection.allocations),
-    }
 
 
 def _left(build: Operation) -> str:

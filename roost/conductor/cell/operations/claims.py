@@ -238,13 +238,15 @@ class BuildClaims:
                 return claimed, wanted.alternates[at + 1 :]
         return self._ask_scheduler(context, build)
 
-    def release(self, context: RequestContext, instance_uuid: str) -> None:
-        """Release the instance's claim.
+    def release(
+        self, context: RequestContext, instance_uuid: str, *, host: str | None = None
+    ) -> None:
+        """Release the instance's claim (on ``host``, if one is named).
 
         If the schedulers are unavailable, the claim expires: no host lists the instance any more.
         """
         try:
-            self.scheduler.release_claims(context, instance_uuids=[instance_uuid])
+            self.scheduler.release_claims(context, instance_uuids=[instance_uuid], host=host)
         except exception.Unavailable as error:
             LOG.warning("[instance: %s] claim is left to expire: %s", instance_uuid, error.message)
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 from roost import exception, states
 from roost.conductor.cell.interfaces import refuse_others
 from roost.conductor.cell.liveness import COMPUTE
-from roost.conductor.cell.operations.builds import Builds
+from roost.conductor.cell.operations.builds import NOWHERE, Builds
 from roost.conductor.cell.operations.delete import Deletion
 from roost.conductor.cell.operations.moves import Moving, ServerMoves, columns_at, vm_state_before
 from roost.conductor.cell.operations.reports import (
@@ -282,8 +282,8 @@ class OperationOutcomes:
             self.send(context, sent)
             return
         moving = self.moves.read(operation) if kind.is_move else None
+        self._settle_claims(context, operation, following.ending, moving)
         if moving is not None:
-            self.moves.settle_claims(context, following.ending, moving)
             again = self.moves.begin_again(context, operation, moving, report)
             if again is not None:
                 self.send(context, again)
@@ -301,6 +301,16 @@ class OperationOutcomes:
         elif kind.repeated_until_done:  # it has come to its end in any case
             reason = None
         self.notifications.ended(context, operation, reason)
+
+    def _settle_claims(
+        self, context: RequestContext, operation: Operation, ending: Ending, moving: Moving | None
+    ) -> None:
+        """Release what was claimed for where the server will not be, before its end is written."""
+        if moving is not None:
+            self.moves.settle_claims(context, ending, moving)
+        if ending.leaves_host:
+            uuid, host = operation.instance_uuid, operation.host
+            self.builds.claims.release(context, uuid, host=host)
 
     @retried
     def _note_failure(self, operation: Operation, report: StepReport) -> None:
@@ -346,6 +356,8 @@ class OperationOutcomes:
             if changes.get("vm_state") == states.ERROR:
                 before = actions.events_of(session, operation.uuid) if is_overdue else []
                 note_error(session, uuid, report.found, events=[*before, *events])
+            if ending.leaves_host and (is_overdue or report.outcome is not Outcome.DONE):
+                left_behind.note(session, uuid, str(operation.host))
             if moving is not None:
                 message = self.moves.write_end(session, ending, moving, report.outcome)
             operations.end(
@@ -381,6 +393,8 @@ class OperationOutcomes:
             changes["vm_state"] = vm_state
         if ending.side is not None and moving is not None:
             changes |= columns_at(ending.side, moving.migration)
+        if ending.leaves_host:
+            changes |= NOWHERE
         return changes
 
     def _event(self, name: str, details: str) -> InstanceActionEvent:

@@ -134,6 +134,8 @@ def upgrade() -> None:
         sa.Column("created_at", TIME, nullable=False),
         sa.Column("updated_at", TIME, nullable=True),
         sa.Column("launched_at", TIME, nullable=True),
+        sa.Column("shelved_at", TIME, nullable=True),
+        sa.Column("shelved_image_id", sa.String(length=36), nullable=True),
         sa.Column("soft_deleted_at", TIME, nullable=True),
         sa.Column("deleted_at", TIME, nullable=True),
         sa.PrimaryKeyConstraint("id"),
@@ -152,6 +154,7 @@ def upgrade() -> None:
         unique=False,
     )
     op.create_index("instances_put_away", "instances", ["soft_deleted_at"], unique=False)
+    op.create_index("instances_shelved", "instances", ["shelved_at"], unique=False)
     op.create_table(
         "left_behind",
         sa.Column("instance_uuid", UUID, nullable=False),
