@@ -1,6 +1,7 @@
 """A rig with real guests: real daemons, two hosts that are apart, booted through the REST API."""
 
 import base64
+import functools
 import os
 import pathlib
 import signal
@@ -220,6 +221,65 @@ def test_servers_are_resized_and_migrated_with_what_they_wrote_and_come_back(clo
     wait_until_it_says(cloud, servers[1], "guest: boot 2\n")
     move(cloud, servers[1], {"confirmResize": None}, "ACTIVE")
     assert [*pathlib.Path(cloud.plan.state, "var").rglob("offers.*/*")] == []
+    assert cloud.audit() == {}
+
+
+def test_a_shelved_guest_comes_back_on_another_host_with_its_disk_and_its_address(cloud, servers):
+    server_id = boot(cloud, HOSTS[0], "10.0.77.14")
+    wait_until_it_says(cloud, server_id, "guest: ready")
+    before = cloud.show(server_id)
+    act(cloud, server_id, {"shelve": None})
+    offloaded = functools.partial(rests, cloud, server_id, "SHELVED_OFFLOADED")
+    wait_until(offloaded, "the offload", timeout=120)
+    assert all(server_id not in name for name in domains(cloud, HOSTS[0]))
+    answer = requests.post(
+        f"{cloud.client.endpoint}/servers/{server_id}/action",
+        json={"unshelve": {"host": HOSTS[1]}},
+        headers={"OpenStack-API-Version": "compute 2.91"},
+        timeout=60,
+    )
+    assert answer.status_code == 202, answer.text
+    wait_until(functools.partial(rests, cloud, server_id, "ACTIVE"), "it", timeout=120)
+    after = cloud.show(server_id)
+    assert (host_of(after), after["addresses"]) == (HOSTS[1], before["addresses"])
+    wait_until_it_says(cloud, server_id, "guest: boot 2\n")
+    cloud.client.delete_server(server_id)
+    cloud.wait_gone([server_id])
+    assert cloud.audit() == {}
+
+
+def rests(cloud, server_id, status):
+    seen = cloud.show(server_id)
+    return seen["OS-EXT-STS:task_state"] is None and seen["status"] == status
+
+
+def domains(cloud, host):
+    listing = ["virsh", "-c", f"qemu+tcp://{host}/system", "list", "--all", "--name"]
+    return roost_rig(cloud.plan.state, "inside", host, *listing).split()
+
+
+def test_a_host_that_is_off_is_evacuated_and_keeps_nothing_when_it_is_back(cloud, servers):
+    """Everything on it is killed; its disks are its own, so that its guests begin anew."""
+    lost, other = HOSTS
+    evacuated = [each["id"] for each in cloud.client.servers() if host_of(each) == lost]
+    assert evacuated
+    for name in (lost, f"{lost}-libvirtd"):
+        cloud.rig.kill(name)
+    for pid in pids_of(cloud, lost).values():
+        os.kill(pid, signal.SIGKILL)
+    cloud.change_service(lost, forced_down=True)
+    command = [BIN / "roost-manage", f"--config-file={cloud.plan.config_file('manage')}"]
+    done = subprocess.run(
+        [*command, "host", "evacuate", lost, "--yes"], capture_output=True, text=True, timeout=280
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for server in cloud.wait(evacuated, "ACTIVE"):
+        assert host_of(server) == other
+        wait_until_it_says(cloud, server["id"], "guest: boot 1\n")
+    cloud.change_service(lost, forced_down=False)
+    for name in (f"{lost}-libvirtd", lost):
+        cloud.rig.start_daemon(name)
+    wait_until(lambda: domains(cloud, lost) == [], "its remains to go", timeout=120)
     assert cloud.audit() == {}
 
 

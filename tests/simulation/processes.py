@@ -11,6 +11,7 @@ from roost.cmd._waiting import StartupCheck
 from roost.compute import host_identity
 from roost.compute.virt.fake import driver as fake_driver
 from roost.compute.virt.fake.faults import FaultRule
+from tests.simulation import twins
 from tests.simulation.loop import Killed, Task
 from tests.simulation.substitutes import Executor
 
@@ -171,6 +172,7 @@ def replacements(world: "World") -> list[tuple[Any, str, Any]]:
     for module in world.modules:
         found += [(module, name, ours) for name, ours in by_name.items() if name in vars(module)]
     found.append((importlib.import_module("roost.concurrency"), "executor", Executor))
+    found.append((fake_driver.FakeDriver, "_write", twins.watched(world)))
     return found
 
 

@@ -289,8 +289,7 @@ class Story:
         host = self.random.choice(self.world.plan.all_hosts)
         self.off.add(host)
         self.sea.totals["hosts lost"] += 1
-        if not self.world.processes[host].dead:
-            self.world.processes[host].crash()
+        self.world.lose(host)
         self._force_down(host, is_down=True)
         for seen in Truth(self.world).all_seen():
             if any(row.host == host for _cell, row in seen.rows):

@@ -206,7 +206,7 @@ class User:
         ((_cell, row),) = self._rows(name)
         world, host = self.world, str(row.host)
         on_death, world.on_death = world.on_death, lambda _process: None
-        world.processes[host].crash()
+        world.lose(host)
         world.on_death = on_death
         self.force_down(host)
         return host

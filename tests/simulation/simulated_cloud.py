@@ -27,7 +27,7 @@ from roost.rig.install import install, map_hosts
 from roost.rig.plan import Plan
 from roost.rpc.transport import Bus
 from tests.builders import a_flavor
-from tests.simulation import substitutes
+from tests.simulation import substitutes, twins
 from tests.simulation.databases import Disks, Servers
 from tests.simulation.fault_model import Calm
 from tests.simulation.loop import Loop
@@ -250,6 +250,12 @@ class World:
         status = answer[0] if answer else (0, None)
         self.note(f"{method} {path}: {status[0]}")
         return status
+
+    def lose(self, host: str) -> None:
+        """Let a host be off, with its guests."""
+        if not self.processes[host].dead:
+            self.processes[host].crash()
+        twins.cut_off(self.ground.host_folder(host))
 
     def guests(self) -> dict[str, list[str]]:
         """Return the guests of each host."""
