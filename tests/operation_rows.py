@@ -43,10 +43,13 @@ def a_build(instance, **changes):
 
 
 def begin_delete(database, instance_uuid):
-    """Begin to delete a server, as its user asks for it; return the operation on its host."""
+    """Begin to delete a server, as its user asks for it; return the operation on its host.
+
+    None: it is on no host.
+    """
     record = _record(instance_uuid, "delete", "req-delete")
     with database.begin() as session:
-        return deletion.begin(session, record, uuid=a_uuid())[0]
+        return next(iter(deletion.begin(session, record, uuid=a_uuid())), None)
 
 
 def a_report(found, *, outcome=None, **more):

@@ -253,6 +253,7 @@ class FakeNetwork:
             raise failure(409, "IpAddressInUse")
 
     def update_port(self, port, *, if_revision=None, **changes):
+        self._strike("update")
         found = self._get("port", getattr(port, "id", port))
         if if_revision not in (None, found.revision_number):
             raise failure(412)
@@ -269,6 +270,7 @@ class FakeNetwork:
 
     def port_bindings(self, port_id, **query):
         """Yield the bindings of a port: that which works first."""
+        self._strike("bindings")
         port = self._get("port", port_id)
         active = Record(host=port.binding_host_id, vif_type=port.binding_vif_type, status="ACTIVE")
         for one in (active, *vars(port).get("others", ())):
@@ -276,6 +278,7 @@ class FakeNetwork:
                 yield one
 
     def create_port_binding(self, port_id, *, host, vnic_type, profile):
+        self._strike("create binding")
         port = self._get("port", port_id)
         if any(self.port_bindings(port_id, host=host)):
             raise failure(409)
@@ -287,6 +290,7 @@ class FakeNetwork:
 
     def activate_port_binding(self, port_id, host):
         """Let the binding on a host be that which works; None: there is none."""
+        self._strike("activate binding")
         port = self._get("port", port_id)
         chosen = next((one for one in vars(port).get("others", ()) if one.host == host), None)
         if chosen is None:
@@ -299,6 +303,7 @@ class FakeNetwork:
         return chosen
 
     def delete_port_binding(self, port_id, host):
+        self._strike("delete binding")
         port = self._get("port", port_id)
         port.others = [one for one in port.others if one.host != host]
 

@@ -14,19 +14,19 @@ _MOVING: Final = {task for kind in KINDS.values() if kind.is_move for task in ki
 
 
 def begin(session: Session, record: InstanceAction, *, uuid: str) -> list[Operation]:
-    """Begin to delete an instance, or delete its row, if it is on no host; repeatable.
+    """Begin to delete an instance, or delete its row, if it never was on a host; repeatable.
 
-    One that moves is on two hosts. The migration of one that waits for its user counts as
-    confirmed.
+    A conductor deletes one that has left its host, as it has ports. One that moves is on two hosts.
+    The migration of one that waits for its user counts as confirmed.
 
     :param uuid: of the operation
-    :returns: the operation for each host; none: the row is deleted
+    :returns: the operation for each host; none: the row is deleted, or a conductor's sweep does it
     :raises roost.exception.NotFound: when it is deleted
     """
     instance = instances.find_state(session, str(record.instance_uuid))
     if instance is None:
         raise exception.NotFound(f"Instance {record.instance_uuid} could not be found.")
-    if instance.host is None:
+    if instance.host is None and instance.vm_state != states.SHELVED_OFFLOADED:
         record.finish_time = record.start_time
         actions.start(session, record)
         _delete(session, instance.uuid)
@@ -34,8 +34,10 @@ def begin(session: Session, record: InstanceAction, *, uuid: str) -> list[Operat
     if instance.task_state == states.DELETING:
         under_way = operations.find(session, instance.uuid)
         if under_way is not None:
-            return [under_way]
+            return [under_way] if under_way.host is not None else []
     operation = operations.start(session, DELETE, record, uuid=uuid, instance=instance)
+    if instance.host is None:
+        return []
     waits = instance.vm_state == states.RESIZED
     moves = instance.task_state in _MOVING
     left = None

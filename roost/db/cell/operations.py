@@ -144,8 +144,9 @@ def start(
     :param migration: of a move, which begins with its first step on the host of that
     :param instance: as it was read before; it must still be on its host. None: it is read
     :param given: the lease that its host gets with the message; what it reads comes along
-    :raises roost.exception.Conflict: when the instance is on no host, or its state, or another
-        operation, does not allow this one; its details have the state that was ``found`` then
+    :raises roost.exception.Conflict: when the instance is on no host and is not deleted, or its
+        state, or another operation, does not allow this one; its details have the state that was
+        ``found`` then
     :raises roost.exception.NotFound: when the instance is deleted
     """
     instance_uuid = str(record.instance_uuid)
@@ -164,7 +165,7 @@ def start(
         instance = guest_config.get_instance(session, instance_uuid)
     elif instance is None:
         instance = instances.get(session, instance_uuid)
-    if instance.host is None:
+    if instance.host is None and not kind.deletes:
         raise exception.Conflict(f"Instance {instance_uuid} is not ready")
     row = {
         "uuid": uuid,
@@ -176,6 +177,8 @@ def start(
         "request_id": record.request_id,
         "lease_until": None if given is None else given.until,
     }
+    if row["host"] is None:  # nobody is told: the next sweep of a conductor takes it up
+        row["lease_until"] = clock.now(session)
     if is_new:
         if kind.name in _PREEMPTING:
             why = f"It was ended by another action: {kind.action}."

@@ -4,9 +4,11 @@ import contextlib
 import dataclasses
 
 import pytest
+import sqlalchemy as sa
 
 from roost import exception, states
 from roost.conductor.cell.operations.reports import ObservedGuest
+from roost.db.cell import models, operations
 from tests.operation_rows import a_report, begin_delete
 from tests.unit.conductor.test_reschedule import end_leases, get, give_up, under_way
 
@@ -48,7 +50,18 @@ def abandon(cell, ports, uuid):
     give_up(dataclasses.replace(cell, outside_ports=ports), uuid, "no such network")
 
 
-ENDS = [bury, bury_alone, abandon]
+def bury_what_is_on_no_host(cell, ports, uuid):
+    cell.outside_ports = ports
+    nowhere = {"host": None, "vm_state": states.SHELVED_OFFLOADED, "task_state": None}
+    with cell.database.begin() as session:
+        operations.preempt(session, uuid, "it has ended")
+        session.execute(sa.update(models.instances).values(**nowhere))
+    assert begin_delete(cell.database, uuid) is None
+    cell.sweep()
+    assert cell.bus.sent == []
+
+
+ENDS = [bury, bury_alone, bury_what_is_on_no_host, abandon]
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -65,4 +78,6 @@ def test_an_instance_whose_ports_cannot_be_let_go_does_not_end_yet(cell, ports, 
     made, ports.away = under_way(cell), True
     with contextlib.suppress(exception.Unavailable):  # the sweep logs it
         end(cell, ports, made.uuid)
-    assert get(cell, made.uuid).vm_state == states.BUILDING
+    nowhere = end is bury_what_is_on_no_host
+    state = states.SHELVED_OFFLOADED if nowhere else states.BUILDING
+    assert get(cell, made.uuid).vm_state == state

@@ -203,6 +203,8 @@ class OperationOutcomes:
         if what.next is Stay.REPEAT:
             if kind.builds:
                 self.builds.repeat(context, overdue)
+            elif overdue.host is None:  # it was on none any more when its user deleted it
+                self.deletion.finish(context, operation, [], expected=_own(overdue))
             else:
                 self._resend(context, overdue)
             return
@@ -288,9 +290,7 @@ class OperationOutcomes:
             if again is not None:
                 self.send(context, again)
                 return
-        own = {name: getattr(operation, name) for name in ("instance_uuid", "kind", "host", "step")}
-        if overdue is not None:
-            own["lease_until"] = overdue.lease_until  # its host has not renewed it meanwhile
+        own = _own(operation if overdue is None else overdue)
         if kind.deletes:
             self.deletion.finish(context, operation, report.found.events, expected=own)
             self.notifications.ended(context, operation, None)
@@ -400,6 +400,14 @@ class OperationOutcomes:
     def _event(self, name: str, details: str) -> InstanceActionEvent:
         name = f"cell-conductor.{name}"
         return instant_event(name, host=self.host, result="Error", details=details)
+
+
+def _own(operation: Operation | OverdueOperation) -> dict[str, Any]:
+    """Return what the row of an operation must have at its end."""
+    own = {name: getattr(operation, name) for name in ("instance_uuid", "kind", "host", "step")}
+    if isinstance(operation, OverdueOperation):
+        own["lease_until"] = operation.lease_until  # its host has not renewed it meanwhile
+    return own
 
 
 def _root_name(session: Session, instance_uuid: str, image: ImageMeta | None) -> str:

@@ -1,5 +1,6 @@
 """Ports of Neutron on a host: made, taken, waited for, let go; once, twice, with trouble."""
 
+import contextlib
 import threading
 
 import pytest
@@ -309,6 +310,41 @@ def test_a_port_works_on_one_host_while_another_expects_its_guest(
     assert [vif.host for vif in info.vifs] == [there]
     assert bindings(neutron, info) == {there: "ACTIVE"}
     assert "migrating_to" not in neutron.get_port(info.vifs[0].id).binding_profile
+
+
+@pytest.mark.parametrize("there", ["h2", "h1"])
+def test_each_call_for_the_bindings_may_fail_and_they_are_asked_for_again(
+    neutron, driver, conductor, server, there
+):
+    hosts = {"h1": driver, "h2": a_driver(neutron, conductor, host="h2")}
+    server.task_state = states.MIGRATING
+    calls = failed_at_each_call(neutron, lambda: hosts["h2"].expect(server))
+    assert {"bindings", "create binding", "update"} <= calls
+    calls = failed_at_each_call(neutron, lambda: hosts[there].allocate(a_context(), server))
+    assert {"bindings", "delete binding"} <= calls
+    assert ("activate binding" in calls) == (there == "h2")
+    info = hosts[there].allocate(a_context(), server)
+    assert bindings(neutron, info) == {there: "ACTIVE"}
+    assert "migrating_to" not in neutron.get_port(info.vifs[0].id).binding_profile
+
+
+def failed_at_each_call(neutron, ask):
+    """Ask until it goes well, while each kind of call fails once; return what has failed."""
+    strike, failed = neutron._strike, set()
+
+    def fail_once(name):
+        strike(name)
+        if name not in failed:
+            failed.add(name)
+            raise failure(503)
+
+    neutron._strike = fail_once
+    for _ in range(20):
+        with contextlib.suppress(exception.RoostError):
+            ask()
+            break
+    neutron._strike = strike
+    return failed
 
 
 def test_a_host_that_a_port_cannot_be_bound_to_expects_no_guest(neutron, conductor, server):
