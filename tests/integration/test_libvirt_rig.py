@@ -226,6 +226,7 @@ def test_servers_are_resized_and_migrated_with_what_they_wrote_and_come_back(clo
 
 def test_a_shelved_guest_comes_back_on_another_host_with_its_disk_and_its_address(cloud, servers):
     server_id = boot(cloud, HOSTS[0], "10.0.77.14")
+    cloud.wait([server_id], "ACTIVE")
     wait_until_it_says(cloud, server_id, "guest: ready")
     before = cloud.show(server_id)
     act(cloud, server_id, {"shelve": None})
