@@ -153,6 +153,13 @@ OPTIONS = [
         help="Whether a guest that writes to its memory faster than it can be copied is throttled,"
         " more and more, until the migration completes.",
     ),
+    cfg.BoolOpt(
+        "live_migration_with_native_tls",
+        default=False,
+        help="Whether memory and disks of migrating guests are encrypted, by QEMU itself, with the"
+        " certificates that /etc/libvirt/qemu.conf names on both hosts (default_tls_x509_cert_dir)."
+        " Turn it on where others are on the network of live_migration_inbound_addr.",
+    ),
     cfg.IntOpt(
         "live_migration_completion_timeout",
         default=800,

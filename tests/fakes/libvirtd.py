@@ -28,6 +28,7 @@ class Libvirtd:
     :param cache: where it keeps what it knows of QEMU, for others, too
     :param hostname: what it calls itself, where guests go from one to another; None: this machine's
     :param namespace: the network namespace that it and its guests are in; None: this process's
+    :param tls: the folder of the certificates by which guests go from one to another; None: none
     :param by: the words of a command that runs it, and its guests
     """
 
@@ -38,6 +39,7 @@ class Libvirtd:
         *,
         hostname: str | None = None,
         namespace: str | None = None,
+        tls: pathlib.Path | None = None,
         by: Sequence[str] = (),
     ) -> None:
         self._folder = folder
@@ -49,6 +51,9 @@ class Libvirtd:
         )
         self._process: subprocess.Popen[bytes] | None = None
         lay(folder)
+        if tls is not None:
+            with (folder / "etc/qemu.conf").open("a") as conf:
+                conf.write(f'default_tls_x509_cert_dir = "{tls}"\ndefault_tls_x509_verify = 1\n')
         cache.mkdir(parents=True, exist_ok=True)
 
     @property

@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import subprocess
 
 import pytest
 
@@ -17,6 +16,7 @@ from roost.rig.hypervisors import linux_guest
 from tests.builders import a_context, a_flavor, a_uuid, a_vif, an_image, an_instance
 from tests.integration import test_libvirt_migration as live
 from tests.integration.test_libvirt_migration import (  # noqa: F401 - fixtures
+    certificates,
     hosts,
     other_libvirtd,
     used,
@@ -29,35 +29,6 @@ pytestmark = pytest.mark.timeout(600)
 GIB, MIB = 1024**3, 1024**2
 SMALL = {"memory_mb": linux_guest.MEMORY_MB, "root_gb": 1, "ephemeral_gb": 1, "swap": 16}
 LARGE = SMALL | {"flavorid": "2", "root_gb": 2, "ephemeral_gb": 3, "swap": 32}
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory, wire):  # noqa: F811 - a fixture
-    """A folder of certificates by QEMU's names, for this machine."""
-    folder = tmp_path_factory.mktemp("pki")
-    openssl(
-        folder,
-        "req -x509 -days 30 -newkey rsa:2048 -nodes -keyout ca-key.pem -out ca-cert.pem -subj /CN=a"
-        " -addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign",
-    )
-    (folder / "extensions").write_text(
-        f"subjectAltName=IP:{wire.here}\nextendedKeyUsage=serverAuth,clientAuth\n"
-        "keyUsage=digitalSignature,keyEncipherment\n"
-    )
-    for side in ("server", "client"):
-        key = f"req -newkey rsa:2048 -nodes -keyout {side}-key.pem -out {side}.csr -subj /CN=h1"
-        openssl(folder, key)
-        openssl(
-            folder,
-            f"x509 -req -in {side}.csr -CA ca-cert.pem -CAkey ca-key.pem -CAcreateserial -days 30"
-            f" -out {side}-cert.pem -extfile extensions",
-        )
-    return folder
-
-
-def openssl(folder, words):
-    done = subprocess.run(["openssl", *words.split()], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
 
 
 class ColdMove:
@@ -258,7 +229,7 @@ def test_a_guest_that_does_not_leave_after_all_runs_where_it_was(a_move, image_p
     assert move.source.describe(move.uuid).power_state == states.RUNNING
 
 
-def test_nobody_fetches_disks_without_a_certificate(a_move, image_path, certificates):
+def test_nobody_fetches_disks_without_a_certificate(a_move, image_path, certificates):  # noqa: F811
     move = a_move(image_path)
     move.spawn()
     offer = move.send()

@@ -112,6 +112,35 @@ def other_libvirtd(libvirtd, wire, tmp_path_factory):
         assert made.guests() == {}
 
 
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory, wire):
+    """A folder of certificates by QEMU's names, for both ends of the wire."""
+    folder = tmp_path_factory.mktemp("pki")
+    openssl(
+        folder,
+        "req -x509 -days 30 -newkey rsa:2048 -nodes -keyout ca-key.pem -out ca-cert.pem -subj /CN=a"
+        " -addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign",
+    )
+    (folder / "extensions").write_text(
+        f"subjectAltName=IP:{wire.here},IP:{wire.there}\nextendedKeyUsage=serverAuth,clientAuth\n"
+        "keyUsage=digitalSignature,keyEncipherment\n"
+    )
+    for side in ("server", "client"):
+        key = f"req -newkey rsa:2048 -nodes -keyout {side}-key.pem -out {side}.csr -subj /CN=h1"
+        openssl(folder, key)
+        openssl(
+            folder,
+            f"x509 -req -in {side}.csr -CA ca-cert.pem -CAkey ca-key.pem -CAcreateserial -days 30"
+            f" -out {side}-cert.pem -extfile extensions",
+        )
+    return folder
+
+
+def openssl(folder, words):
+    done = subprocess.run(["openssl", *words.split()], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 class Hosts:
     """Two hosts, each with a libvirtd; they share no storage, unless they have the same folder."""
 
@@ -192,6 +221,35 @@ def image_path(request, tmp_path):
     path = tmp_path / "sector.img"
     path.write_bytes((probe.disk(rounds=1) + os.urandom(3 * MIB)).ljust(size, b"\0"))
     return path
+
+
+def test_without_certificates_nothing_leaves_a_host_that_encrypts(spawned):
+    with spawned.hosts.slowed(native_tls=True):
+        departures = spawned.hosts.source().departures()
+        with pytest.raises(exception.Unavailable, match="Unable to access credentials"):
+            departures.move(spawned.uuid, spawned.prepare(with_image=False))
+    assert_stayed(spawned)
+
+
+def test_with_certificates_a_guest_goes_encrypted(a_move, wire, certificates, tmp_path):
+    there = {"hostname": "other", "namespace": wire.namespace, "tls": certificates}
+    cache = STATE / "libvirt"
+    with (
+        Libvirtd(tmp_path / "one", cache, tls=certificates) as one,
+        Libvirtd(tmp_path / "other", cache, **there) as other,
+    ):
+        one.address, other.address = wire.here, wire.there
+        encrypting = Hosts(tmp_path / "encrypting", one, other)
+        move = a_move()
+        move.hosts = encrypting
+        move.source, move.destination = encrypting.source(), encrypting.destination()
+        move.spawn()
+        with encrypting.slowed(native_tls=True, bandwidth=0):
+            move.source = encrypting.source()
+            move.run()
+        move.finish()
+        assert move.where() == (Presence.ABSENT, Presence.HERE)
+        encrypting.clean()
 
 
 def test_a_move_outlives_the_daemon_that_began_it(spawned):

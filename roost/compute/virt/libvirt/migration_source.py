@@ -211,6 +211,8 @@ def flags_of(incoming: MigrationDestination, settings: MigrationSettings) -> int
         flags |= libvirt.VIR_MIGRATE_POSTCOPY
     if settings.auto_converge:
         flags |= libvirt.VIR_MIGRATE_AUTO_CONVERGE
+    if settings.native_tls:
+        flags |= libvirt.VIR_MIGRATE_TLS
     return int(flags)
 
 

@@ -35,6 +35,7 @@ class MigrationSettings:
 
     :param bandwidth: limit of a migration in MiB per second; 0: none
     :param downtime: ms that a guest may be paused to complete its migration
+    :param native_tls: whether QEMU encrypts what it sends
     :param seconds_per_gib: timeout of a migration for each GiB of memory and disks; 0: none
     """
 
@@ -44,6 +45,7 @@ class MigrationSettings:
     downtime: int = 500
     post_copy: bool = False
     auto_converge: bool = False
+    native_tls: bool = False
     seconds_per_gib: int = 800
     timeout_action: TimeoutAction = TimeoutAction.ABORT
 
@@ -58,6 +60,7 @@ class MigrationSettings:
             downtime=group.live_migration_downtime,
             post_copy=group.live_migration_permit_post_copy,
             auto_converge=group.live_migration_permit_auto_converge,
+            native_tls=group.live_migration_with_native_tls,
             seconds_per_gib=group.live_migration_completion_timeout,
             timeout_action=TimeoutAction(group.live_migration_timeout_action),
         )
