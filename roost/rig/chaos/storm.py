@@ -21,7 +21,8 @@ from roost.rig.client import Client
 CLIENTS: Final = 16
 LOOK_SECONDS: Final = 1.0
 _REFUSALS: Final = range(400, 500)
-_IMPOSSIBLE: Final = 400  # say: there is no other host for a server that must stay with others
+# Say: there is no other host for a server that must stay with others. One on no host waits for one.
+_IMPOSSIBLE: Final = 400
 # What each action of a server's life asks for, and the status that it leads to.
 ACTIONS: Final[Mapping[str, tuple[dict[str, Any] | None, str]]] = {
     "reboot": ({"type": "HARD"}, "ACTIVE"),
@@ -32,6 +33,8 @@ ACTIONS: Final[Mapping[str, tuple[dict[str, Any] | None, str]]] = {
     "unpause": (None, "ACTIVE"),
     "suspend": (None, "SUSPENDED"),
     "resume": (None, "ACTIVE"),
+    "shelve": (None, "SHELVED_OFFLOADED"),
+    "unshelve": (None, "ACTIVE"),
     "migrate": (None, "VERIFY_RESIZE"),
     "os-migrateLive": ({"host": None, "block_migration": "auto"}, "ACTIVE"),
     "resize": ({}, "VERIFY_RESIZE"),
@@ -180,7 +183,7 @@ class Storm:
             with self.answers.noted(f"POST {min(action)}"):
                 self._client.act(server.ids[0], action)
         except exception.Conflict as error:
-            if error.details.get("status") == _IMPOSSIBLE:
+            if error.details.get("status") == _IMPOSSIBLE and "unshelve" not in action:
                 raise exception.Invalid(error.message) from error
             return False
         except exception.Unavailable:

@@ -29,6 +29,7 @@ _LIVES: Final = {
     ("pause", "unpause"): 8,
     ("suspend", "resume"): 7,
     ("os-migrateLive",): 10,
+    ("shelve", "unshelve"): 8,
     ("os-migrateLive", "os-migrateLive"): 5,
 }
 _POLICIES: Final = {"": 80, "anti-affinity": 10, "soft-anti-affinity": 5, "affinity": 5}
