@@ -12,6 +12,7 @@ from oslo_db import exception as db_exception
 from roost import exception, states
 from roost.db import clock, prepared, wire
 from roost.db.cell import instance_index, models
+from roost.db.cell.left_behind import OLD_COPY
 from roost.db.engine import Session
 from roost.db.insert import insert_once
 from roost.db.types import database_now
@@ -276,9 +277,11 @@ def list_live(session: Session, uuids: Collection[str]) -> list[Instance]:
 def list_shelved(session: Session, *, seconds: float) -> list[Instance]:
     """Return the shelved instances that have been on their hosts for so long since; some at once.
 
-    Only the fields ``STATE`` and ``project_id`` are set.
+    Those that were due for longer than ``OLD_COPY`` are left out: their rows may be old ones, and
+    their guests run. Only the fields ``STATE`` and ``project_id`` are set.
     """
-    due = _instances.c.shelved_at <= clock.now(session) - datetime.timedelta(seconds=seconds)
+    before = clock.now(session) - datetime.timedelta(seconds=seconds)
+    due = _instances.c.shelved_at.between(before - OLD_COPY, before)
     query = sa.select(*_STATE, _instances.c.project_id).where(
         due, _instances.c.task_state.is_(None), _instances.c.deleted_at.is_(None)
     )
