@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from roost.cmd.manage.cli import roost_manage
 from tests.functional.embedded import embedded_cloud
-from tests.stories.cloud import wait_until
+from tests.stories.liveness import let_take_servers, wait_for_all
 from tests.stories.moves import host_of
 from tests.stories.power import act, history, wait_at_rest
 
@@ -49,12 +49,12 @@ def evacuate(cloud):
 def doomed(cloud, large):
     """A host with four servers, the largest first, and the only other host."""
     other, host = sorted(cloud.hosts())
-    wait_until(lambda: cloud.service(host)["state"] == "up", f"{host} to be up again")
-    cloud.change_service(other, status="disabled")
+    wait_for_all(cloud)
+    let_take_servers(cloud, other, may=False)
     servers = cloud.boot(flavorRef=large)
     servers += cloud.boot(count=3)
     cloud.wait(servers, "ACTIVE")
-    cloud.change_service(other, status="enabled")
+    let_take_servers(cloud, other, may=True)
     return types.SimpleNamespace(host=host, other=other, servers=servers)
 
 
@@ -120,9 +120,9 @@ def test_what_is_under_way_is_awaited_and_not_begun_again(cloud, evacuate, doome
 
 
 def test_without_room_elsewhere_every_server_has_that_reason(cloud, evacuate, doomed):
-    cloud.change_service(doomed.other, status="disabled")
+    let_take_servers(cloud, doomed.other, may=False)
     with off_for_good(cloud, doomed):
         rows = evacuate(doomed.host, "--yes", code=1).rows
-    cloud.change_service(doomed.other, status="enabled")
+    let_take_servers(cloud, doomed.other, may=True)
     assert {row["result"] for row in rows.values()} == {"stays"}
     assert all("No valid host was found" in row["reason"] for row in rows.values())

@@ -6,6 +6,7 @@ import requests
 from tests.functional.embedded import embedded_cloud
 from tests.stories.cloud import wait_until
 from tests.stories.guests import guest_file
+from tests.stories.liveness import let_take_servers, up
 from tests.stories.moves import guest, host_of, wrote
 from tests.stories.power import act, boot, history, wait_at_rest
 
@@ -110,6 +111,7 @@ def test_an_administrator_offloads_one_whose_host_is_down(patient):
         patient.change_service(host, forced_down=True)
         act(patient, uuid, OFFLOAD)
         wait_at_rest(patient, uuid, "SHELVED_OFFLOADED")
+        wait_until(lambda: host not in up(patient), "the schedulers to know")
         act(patient, uuid, UNSHELVE)
         back = wait_at_rest(patient, uuid, "ACTIVE")
         assert host_of(back) != host
@@ -132,10 +134,10 @@ def test_an_upload_that_fails_leaves_a_server_that_runs_and_says_why(cloud):
 def test_without_room_an_unshelve_is_refused_and_the_server_stays_offloaded(cloud):
     before, _after = shelved(cloud)
     for host in cloud.hosts():
-        cloud.change_service(host, status="disabled")
+        let_take_servers(cloud, host, may=False)
     refused = ask(cloud, before["id"], UNSHELVE)
     for host in cloud.hosts():
-        cloud.change_service(host, status="enabled")
+        let_take_servers(cloud, host, may=True)
     assert (refused.status_code, "No valid host" in refused.text) == (400, True)
     assert cloud.show(before["id"])["status"] == "SHELVED_OFFLOADED"
 

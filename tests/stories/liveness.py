@@ -24,6 +24,12 @@ def wait_for_all(cloud):
     wait_until(lambda: up(cloud) == set(cloud.plan.all_hosts), "all hosts up again")
 
 
+def let_take_servers(cloud, host, *, may):
+    """Enable or disable a host, and wait until the schedulers know."""
+    cloud.change_service(host, status="enabled" if may else "disabled")
+    wait_until(lambda: cloud.hosts()[host].enabled == may, f"the schedulers to know of {host}")
+
+
 def hosts_of_servers(cloud, count):
     servers = cloud.wait([uuid for _ in range(count) for uuid in cloud.boot()], "ACTIVE")
     return {server["OS-EXT-SRV-ATTR:host"] for server in servers}
