@@ -113,7 +113,10 @@ def bring(user: User, kind, begins):
         return
     way = way_to(kind) if begins == kind.begins[0] else LEADS_TO[begins]
     bring(user, way, way.begins[0])
-    BEGIN[way](user)
+    if way is kinds.SHELVE:
+        user.shelve("server0")
+    else:
+        BEGIN[way](user)
     user.wait_for("server0", begins)
 
 

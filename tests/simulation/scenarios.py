@@ -168,6 +168,15 @@ class User:
                 return
             self.world.loop.sleep(1)
 
+    def shelve(self, name: str) -> None:
+        """Shelve a server; if that came to nothing, as nobody had made the image, again."""
+        for _ in range(60):
+            self.act(name, {"shelve": None})
+            rests = [row for _cell, row in self._rows(name) if row.task_state is None]
+            if any(row.vm_state == states.SHELVED for row in rests) or not self._rows(name):
+                return
+            self.world.loop.sleep(2)
+
     def attach(self, name: str, port_id: str | None = None) -> None:
         """Attach an interface, and wait until nobody works on it; who hears nothing asks again."""
         asked = {} if port_id is None else {"port_id": port_id}
