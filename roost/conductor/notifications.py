@@ -60,6 +60,12 @@ class ServerNotifications:
         """Notify that the build of a server has ended well."""
         self._send(context, instance_uuid, _BUILT)
 
+    def obeyed(self, context: RequestContext, operation: Operation, asked: str) -> None:
+        """Notify that the host of a live migration has done what it was asked."""
+        for phase in ("start", "end"):
+            name = f"instance.live_migration_{asked}.{phase}"
+            self._send(context, operation.instance_uuid, name, host=operation.host)
+
     def _of_operation(
         self,
         context: RequestContext,

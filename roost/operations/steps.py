@@ -10,6 +10,8 @@ from roost.states import DELETED
 # What the host of a live migration may be asked meanwhile: to abort it, or to make it end soon.
 ABORT: Final = "abort"
 FORCE_COMPLETE: Final = "force_complete"
+# What it says, in place of its progress, when it has begun to do so.
+OBEYED: Final = "obeyed"
 
 # Who does a step: the host of the server, that of one side of its migration, or any conductor.
 HOST: Final = "host"

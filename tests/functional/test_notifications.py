@@ -7,6 +7,8 @@ from oslo_messaging.notify import _impl_test
 from roost.operations.kinds import KINDS
 from tests.functional.embedded import embedded_cloud
 from tests.stories.cloud import wait_until
+from tests.stories.live_migrations import ask as ask_for
+from tests.stories.live_migrations import slowly
 from tests.stories.moves import CONFIRM, MIGRATE, REVERT, host_of, migration
 from tests.stories.power import START, STOP, boot, wait_at_rest
 
@@ -156,6 +158,19 @@ def test_a_move_that_fails_says_so_of_the_step_that_failed(cloud):
     assert (data["host"], data["state"], data["task_state"]) == (host_of(before), "active", None)
     ask(cloud, uuid, {"forceDelete": None})
     cloud.wait_gone([uuid])
+
+
+def test_an_aborted_live_migration_says_so_before_its_rollback(cloud):
+    with slowly(cloud) as (before, seen):
+        _impl_test.reset()
+        assert ask_for(cloud, "DELETE", before["id"], f"/{seen['id']}").status_code == 202
+        wait_at_rest(cloud, before["id"], "ACTIVE")
+    assert events(before["id"]) == [
+        *("live_migration_abort.start", "live_migration_abort.end"),
+        "live_migration_rollback.end",
+    ]
+    ask(cloud, before["id"], {"forceDelete": None})
+    cloud.wait_gone([before["id"]])
 
 
 def test_an_evacuation_has_its_notifications(cloud):

@@ -105,7 +105,9 @@ def _watched(operation: HostOperation, departures: MigrationSources) -> Iterator
                     departures.abort(operation.uuid)
                 elif asked == FORCE_COMPLETE != done:
                     departures.complete(operation.uuid)
-                done = asked
+                is_news, done = asked not in (None, done), asked
+                if is_news:
+                    operation.note_obeyed(str(asked))
             except LostLease:
                 return  # the copy goes on: whoever has the operation now asks both hosts
             except exception.RoostError as error:

@@ -20,7 +20,7 @@ from roost.context import RequestContext
 from roost.objects import ImageMeta, Instance, Migration, NetworkInfo, Operation, OperationParams
 from roost.objects.instance import GuestConfig
 from roost.operations.advance import Outcome
-from roost.operations.steps import Kind, OperationStep
+from roost.operations.steps import OBEYED, Kind, OperationStep
 
 LOG = logging.getLogger(__name__)
 
@@ -161,6 +161,12 @@ class HostOperation:
         except exception.RoostError as error:
             LOG.info("%s: its progress is not reported: %s", self, error.message)
             return None
+
+    def note_obeyed(self, asked: str) -> None:
+        """Report that this host does what it was asked, for the notification."""
+        self.host.conductor.advance_operation(
+            self.context, operation=self.named, changes={OBEYED: asked}
+        )
 
     def __str__(self) -> str:
         step = f" ({self.row.step})" if self.row.step != self.kind.name else ""

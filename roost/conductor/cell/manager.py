@@ -27,6 +27,7 @@ from roost.objects import (
     Vif,
 )
 from roost.operations.advance import Outcome
+from roost.operations.steps import OBEYED
 from roost.rpc.serializer import backported
 
 
@@ -180,6 +181,9 @@ class CellConductorManager:
     def advance_operation(
         self, context: RequestContext, *, operation: Operation, changes: dict[str, Any]
     ) -> str | None:
+        if OBEYED in changes:
+            self._outcomes.note_obeyed(context, operation, changes[OBEYED])
+            return None
         return self._outcomes.advance(operation, changes)
 
     def end_operation(

@@ -12,6 +12,7 @@ from roost.conductor.notifications import ServerNotifications
 from roost.db.cell import instances, migrations, operations
 from roost.objects import NetworkInfo, Operation
 from roost.operations.kinds import BUILD, KINDS, MIGRATE, OF_TASK
+from roost.operations.steps import ABORT, FORCE_COMPLETE
 from roost.rpc.notifications import Notifier
 from tests.builders import (
     CELL1,
@@ -341,7 +342,8 @@ def test_the_documentation_lists_each_event():
     listed = {*re.findall(r"^``instance\.(\w+)``(?:  |$)", text, re.MULTILINE)}
     steps = [step for kind in KINDS.values() for step in kind.steps]
     events = {each.event for step in steps for each in (step, step.undo) if each is not None}
-    assert listed == events - {None}
+    asked = {f"live_migration_{what}" for what in (ABORT, FORCE_COMPLETE)}
+    assert listed == (events | asked) - {None}
 
 
 def test_an_unnamed_kind_has_none(cell):

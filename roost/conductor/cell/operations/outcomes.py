@@ -168,6 +168,17 @@ class OperationOutcomes:
             migrations.note_copied(session, operation.instance_uuid, copied)
         return asked
 
+    def note_obeyed(self, context: RequestContext, operation: Operation, asked: str) -> None:
+        """Notify that the host of a live migration aborts it, or makes it end soon, as asked.
+
+        :raises roost.exception.Conflict: when the operation is over, or another host's
+        :raises roost.exception.Invalid: when nobody has asked for that
+        """
+        with self.database.read() as session:
+            if operations.asked(session, operation) != asked:
+                raise exception.Invalid(f"nobody has asked for {asked!r}")
+        self.notifications.obeyed(context, operation, asked)
+
     def end(self, context: RequestContext, operation: Operation, report: StepReport) -> None:
         """Take an operation to its next step, or to its end, after the report of its host.
 
