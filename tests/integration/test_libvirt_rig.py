@@ -4,6 +4,7 @@ import base64
 import functools
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -196,9 +197,18 @@ def test_a_guest_runs_on_while_it_moves_to_another_host_and_back(cloud, servers)
     steps = ("describe", "make_room", "transfer", "take_over")
     done = [(name, result) for name, result in history(cloud, server_id)[1] if "compute" in name]
     assert done == [(f"compute.{name}", "Success") for name in steps]
+    assert re.search(r"The guest stood still for \d+ ms\.", str(details(cloud, server_id)))
     cloud.client.delete_server(server_id)
     cloud.wait_gone([server_id])
     assert cloud.audit() == {}
+
+
+def details(cloud, server_id):
+    """Return what the events of the newest action of a server say."""
+    path = f"/servers/{server_id}/os-instance-actions"
+    newest = cloud.client.get(path)["instanceActions"][0]["request_id"]
+    events = cloud.client.get(f"{path}/{newest}")["instanceAction"]["events"]
+    return {each["event"]: each.get("details") for each in events}
 
 
 def ticks(cloud, server_id):

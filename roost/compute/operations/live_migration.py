@@ -164,7 +164,9 @@ def take_over(operation: HostOperation) -> None:
     instance = instance_at(operation, DESTINATION)
     bind(operation, instance)
     rest = unpack(MigrationRest, operation.row.handover)
-    _migrating(operation).arrivals().finish(instance, rest.console)
+    paused = _migrating(operation).arrivals().finish(instance, rest.console)
+    if paused is not None:
+        operation.timeline.say(f"The guest stood still for {paused} ms.")
 
 
 @step

@@ -250,10 +250,11 @@ class MigrationDestinations(Protocol):
             here
         """
 
-    def finish(self, instance: Instance, console: bytes) -> None:
+    def finish(self, instance: Instance, console: bytes) -> int | None:
         """Make a guest that has arrived permanent on this host. Idempotent.
 
         :param console: its console log from the source
+        :returns: milliseconds for which it stood still meanwhile; None: unknown
         :raises roost.exception.Conflict: when it has not arrived here
         """
 

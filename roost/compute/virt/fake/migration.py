@@ -235,11 +235,12 @@ class FakeMigrationDestinations:
         details = {"file": str(self._guests.file(uuid))}
         return MigrationDestination(uuid, self._node, copied=copied, details=details)
 
-    def finish(self, instance: Instance, console: bytes) -> None:
+    def finish(self, instance: Instance, console: bytes) -> int | None:
         if self._presence(instance.uuid) not in (Presence.HERE, Presence.STOPPED):
             raise exception.Conflict(f"The guest {instance.uuid} has not arrived on this host.")
         contents = self._guests.contents(instance.uuid)
         self._guests.write(instance.uuid, contents | {"announced": True})
+        return None  # it does not run
 
     def cancel(self, uuid: str) -> None:
         self._check_absent(uuid)

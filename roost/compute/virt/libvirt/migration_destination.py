@@ -23,7 +23,7 @@ from roost.compute.virt.libvirt.elements import element, find, parse
 from roost.compute.virt.libvirt.folder import GuestFolder
 from roost.compute.virt.libvirt.identity import GuestIdentity, note_attempt, written
 from roost.compute.virt.libvirt.interfaces import GuestInterface, VifShape, port_of
-from roost.compute.virt.libvirt.presence import Residents
+from roost.compute.virt.libvirt.presence import Residents, stood_still
 from roost.compute.virt.libvirt.settings import MigrationSettings, in_uri
 from roost.compute.virt.live_migration import (
     MigrationDestination,
@@ -198,7 +198,7 @@ class LibvirtMigrationDestinations:
             },
         )
 
-    def finish(self, instance: Instance, console: bytes) -> None:
+    def finish(self, instance: Instance, console: bytes) -> int | None:
         uuid = instance.uuid
         if self._residents.presence(uuid) in _NO_GUEST:
             raise exception.Conflict(f"The guest {uuid} has not arrived on this host.")
@@ -208,6 +208,8 @@ class LibvirtMigrationDestinations:
         self._residents.on(uuid, "define a guest", lambda domain: _keep(domain, plan))
         _keep_console(folder, console)
         folder.announced.touch()
+        paused: int | None = self._residents.on(uuid, "read how a guest has come", stood_still)
+        return paused
 
     def cancel(self, uuid: str) -> None:
         self._check_absent(uuid)

@@ -43,6 +43,16 @@ def presence(domain: Any) -> Presence:
     return _AFTER_A_MOVE.get(state, Presence.HERE)
 
 
+def stood_still(domain: Any) -> int | None:
+    """Return for how many milliseconds a guest that has arrived was paused; None: unknown."""
+    try:
+        job = domain.jobStats(libvirt.VIR_DOMAIN_JOB_STATS_COMPLETED)
+    except libvirt.libvirtError:  # libvirtd was started again since
+        return None
+    downtime = job.get("downtime")
+    return None if downtime is None else int(downtime)
+
+
 def progress(domain: Any) -> Progress | None:
     """Return the progress of a migration from this host; None: none is in progress."""
     job = _job(domain)
