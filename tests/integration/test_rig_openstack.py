@@ -193,7 +193,7 @@ def test_a_server_lives_as_a_playbook_tells_it(rig, clients, tmp_path):
 
     assert play("create") == 6
     assert play("create") == 0, "what is there is left as it is"
-    assert play("use") == 8
+    assert play("use") == 10
     assert play("delete") == 5
 
 
