@@ -5,14 +5,14 @@ state of its guest.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from roost import states
 from roost.conductor.cell.operations.reports import ObservedGuest, note_error
 from roost.context import RequestContext
-from roost.db.cell import actions, instance_locations, instances, left_behind
-from roost.db.engine import Database, retried
+from roost.db.cell import actions, instance_locations, instances, left_behind, services
+from roost.db.engine import Database, Session, retried
 from roost.db.types import utcnow
 from roost.objects import HostFinding, InstanceAction, InstanceLocation
 from roost.operations.kinds import BY_ITSELF
@@ -39,7 +39,7 @@ class GuestReports:
             left = left_behind.on_host(session, host) if and_others_here else set()
         gone = left.difference(instance_uuids)
         if gone:
-            self.database.write(left_behind.forget, host, gone)
+            self.database.write(_forget, host, gone)
         return found
 
     @retried
@@ -66,6 +66,12 @@ class GuestReports:
     def notify(self, context: RequestContext, finding: HostFinding) -> None:
         """Send a notification of a host's finding."""
         self.notifier.info(context, f"compute.reconcile.{finding.kind}", finding)
+
+
+def _forget(session: Session, host: str, instance_uuids: Collection[str]) -> None:
+    """Forget what a host has nothing of; what one that is forced down says is from before that."""
+    if not services.is_forced_down(session, host):
+        left_behind.forget(session, host, instance_uuids)
 
 
 def _by_itself(found: ObservedGuest, before: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import pytest
 from roost import exception, states
 from roost.conductor.cell.guest_reports import GuestReports
 from roost.conductor.cell.operations.reports import ObservedGuest
-from roost.db.cell import actions, faults, instances, operations
+from roost.db.cell import actions, faults, instances, left_behind, operations, services
 from roost.objects import HostFinding, InstanceActionEvent, Operation
 from roost.operations.kinds import OF_TASK
 from tests.builders import NOW, a_uuid, an_instance
@@ -294,3 +294,17 @@ def test_what_a_host_finds_amiss_is_told_to_those_who_listen(cell, power):
     )
     GuestReports(cell.database, cell.notifier).notify(cell.context, finding)
     assert cell.notifier.sent == [("compute.reconcile.guest_left", finding)]
+
+
+def test_what_a_host_that_is_forced_down_says_is_from_before_that_and_forgets_nothing(cell):
+    guests, uuid = GuestReports(cell.database, cell.notifier), a_uuid()
+    with cell.database.begin() as session:
+        service = services.report(session, host="h1", binary="roost-compute")
+        services.update(session, service.uuid, forced_down=True)
+        left_behind.note(session, uuid, "h1")
+    guests.locate("h1", [], and_others_here=True)
+    assert cell.database.query(left_behind.on_host, "h1") == {uuid}
+    with cell.database.begin() as session:
+        services.update(session, service.uuid, forced_down=False)
+    guests.locate("h1", [], and_others_here=True)
+    assert cell.database.query(left_behind.on_host, "h1") == set()
